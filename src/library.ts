@@ -66,19 +66,14 @@ export type SqlOptions = OptionsOf<'sql'>;
 export type Run = ItemsWithSummary<TaskOutcome, RunSummary>;
 
 /** Downloads from the archive into the lake. Throws a CryptodlError with the code `usage` for wrong options. */
-export function vision(options: VisionOptions, hooks: RunHooks = {}): Run {
-  return run('vision', options, hooks);
-}
+export const vision = (options: VisionOptions, hooks: RunHooks = {}): Run => run('vision', options, hooks);
 
 /** Downloads funding rates, open interest, ratios, taker volume and basis over REST into the lake. */
-export function metrics(options: MetricsOptions, hooks: RunHooks = {}): Run {
-  return run('metrics', options, hooks);
-}
+export const metrics = (options: MetricsOptions, hooks: RunHooks = {}): Run => run('metrics', options, hooks);
 
 /** Fetches damaged and missing data of the lake again. */
-export function repair(options: RepairOptions = {}, hooks: RunHooks = {}): Run {
-  return run('repair', options, hooks);
-}
+export const repair = (options: RepairOptions = {}, hooks: RunHooks = {}): Run =>
+  run('repair', options, hooks);
 
 /** Lists `markets`, `datasets`, `symbols` or `periods`. */
 export function list<Name extends ListName>(
@@ -189,9 +184,8 @@ function requestOf(verb: LibraryVerb, options: object, hooks: RunHooks): Omit<Ve
   };
 }
 
-function run(verb: RunVerb, options: object, hooks: RunHooks): Run {
-  return lakeCall(verb, options, hooks, (request) => runItems({ ...request, verb }));
-}
+const run = (verb: RunVerb, options: object, hooks: RunHooks): Run =>
+  lakeCall(verb, options, hooks, (request) => runItems({ ...request, verb }));
 
 async function* runItems(request: RunRequest): AsyncGenerator<TaskOutcome, RunSummary> {
   const end = yield* startRun(request);

@@ -103,9 +103,7 @@ function flagItem(name: FlagName, verb: VerbSpec, tier: Tier): Item {
 }
 
 /** The whole text, or in the brief help its part before the first semicolon. */
-function textFor(text: string, tier: Tier): string {
-  return tier === 'all' ? text : (text.split('; ')[0] ?? text);
-}
+const textFor = (text: string, tier: Tier): string => (tier === 'all' ? text : (text.split('; ')[0] ?? text));
 
 /** The exit codes of a verb: in the brief help without code 5, whose flag is shown only in the whole help. */
 function exitPart(exits: ExitTexts, tier: Tier, width: number): string {
@@ -130,9 +128,8 @@ function sourcesText(verb: VerbSpec): string {
   return `Every flag has an environment variable (--${shown}: ${environmentName(shown)})${key}.`;
 }
 
-function examplesPart(examples: readonly string[], width: number): string {
-  return ['Examples:', ...examples.flatMap((line) => fitted(`  ${line}`, width))].join('\n');
-}
+const examplesPart = (examples: readonly string[], width: number): string =>
+  ['Examples:', ...examples.flatMap((line) => fitted(`  ${line}`, width))].join('\n');
 
 /** Terms with their texts in a second column, or below the term if a text does not fit there. `all`: the terms that share the column. */
 function listed(title: string, items: readonly Item[], width: number, all?: readonly string[]): string {

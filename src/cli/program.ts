@@ -75,9 +75,8 @@ function parseWords(verb: VerbSpec, words: readonly string[]): { loose: string[]
   return { loose: command.args, given };
 }
 
-function needsValue(verb: VerbSpec, typed: string): Error {
-  return usage(`${typed} needs a value`, `see cryptodl ${verb.name} --help`);
-}
+const needsValue = (verb: VerbSpec, typed: string): Error =>
+  usage(`${typed} needs a value`, `see cryptodl ${verb.name} --help`);
 
 /** The names of all flags. `fixed`: the value of a name without one, as of a switch. */
 function namedFlags(verb: VerbSpec) {

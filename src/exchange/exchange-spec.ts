@@ -39,9 +39,7 @@ export interface ExchangeSpec
 }
 
 /** The markets of an exchange, in the order of its facts. */
-export function marketNames({ markets }: Pick<ExchangeSpec, 'markets'>): Market[] {
-  return Object.keys(markets);
-}
+export const marketNames = ({ markets }: Pick<ExchangeSpec, 'markets'>): Market[] => Object.keys(markets);
 
 /** The datasets of a market; none for a market that the exchange does not have. */
 export function datasetsOf({ markets }: Pick<ExchangeSpec, 'markets'>, market: Market): DatasetSpec[] {
@@ -58,9 +56,7 @@ export function findDataset(
 }
 
 /** Whether the archive has or had the dataset. */
-export function isArchived({ cadences }: DatasetSpec): boolean {
-  return cadences.length > 0;
-}
+export const isArchived = ({ cadences }: DatasetSpec): boolean => cadences.length > 0;
 
 /** Whether `cryptodl metrics` downloads the dataset: funding and statistics, not prices and trades. */
 export function isMetric(spec: DatasetSpec): boolean {
@@ -69,14 +65,11 @@ export function isMetric(spec: DatasetSpec): boolean {
 }
 
 /** Whether only the program makes the dataset, from other datasets of a lake. No download has it. */
-export function isMade(spec: DatasetSpec): boolean {
-  return !isArchived(spec) && spec.rest === undefined;
-}
+export const isMade = (spec: DatasetSpec): boolean => !isArchived(spec) && spec.rest === undefined;
 
 /** Columns of published files, in file order. */
-export function archivedColumns({ columns }: DatasetSpec): ColumnSpec[] {
-  return columns.filter((column) => !column.restOnly);
-}
+export const archivedColumns = ({ columns }: DatasetSpec): ColumnSpec[] =>
+  columns.filter((column) => !column.restOnly);
 
 /** All intervals of a dataset in all cadences; undefined for datasets without intervals. */
 export function intervalsOf({ intervals }: DatasetSpec): string[] | undefined {
@@ -102,6 +95,5 @@ export function rowSeconds(spec: DatasetSpec, interval: string | undefined): num
 }
 
 /** Whether a series has bars above a day, or bars of the program. */
-export function hasLongBars(spec: DatasetSpec | undefined, interval: string | undefined): boolean {
-  return spec !== undefined && interval !== undefined && rowSeconds(spec, interval) === undefined;
-}
+export const hasLongBars = (spec: DatasetSpec | undefined, interval: string | undefined): boolean =>
+  spec !== undefined && interval !== undefined && rowSeconds(spec, interval) === undefined;

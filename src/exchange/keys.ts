@@ -4,9 +4,7 @@ import type { SourceObject, Cadence, PartitionPlan, Period, Series } from '../mo
 import type { Exchange } from './exchange.js';
 import type { DatasetSpec } from './exchange-spec.js';
 
-export function fileOfKey(key: string): string {
-  return key.slice(key.lastIndexOf('/') + 1);
-}
+export const fileOfKey = (key: string): string => key.slice(key.lastIndexOf('/') + 1);
 
 const SURROGATE = /[\ud800-\udfff]/;
 
@@ -25,14 +23,10 @@ export function keyPath(key: string): string {
 }
 
 /** The key of a period of rows from REST, in place of an archive key. */
-export function restKey(series: Series, period: Period): string {
-  return keyWith('rest', series, period);
-}
+export const restKey = (series: Series, period: Period): string => keyWith('rest', series, period);
 
 /** The key of a period of rows that the program made from other rows of the lake, in place of an archive key. */
-export function madeKey(series: Series, period: Period): string {
-  return keyWith('made', series, period);
-}
+export const madeKey = (series: Series, period: Period): string => keyWith('made', series, period);
 
 function keyWith(first: string, { market, dataset, interval, symbol }: Series, period: Period): string {
   return [first, market, dataset, interval, symbol, periodText(period)]

@@ -5,9 +5,8 @@ import type { ListingPage } from './exchange.js';
 export type GetListing = (address: string) => Promise<ListingPage>;
 
 /** Whether the archive may still answer after this error of its listing. */
-export function isListingFault(error: unknown): error is CryptodlError {
-  return error instanceof CryptodlError && (!error.fatal || error.code === 'unreachable');
-}
+export const isListingFault = (error: unknown): error is CryptodlError =>
+  error instanceof CryptodlError && (!error.fatal || error.code === 'unreachable');
 
 /** Undefined if the listing does not tell. */
 export async function unlessListingFault<T>(asked: Promise<T>): Promise<T | undefined> {

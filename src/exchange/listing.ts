@@ -126,9 +126,8 @@ function nextPosition(page: ListingPage, prefix: string, { reached, lastSeen }: 
   return { reached: next, lastSeen: last ?? lastSeen, request };
 }
 
-function isAfter(next: string | undefined, position: string | undefined): boolean {
-  return next !== undefined && (position === undefined || byKey(next, position) > 0);
-}
+const isAfter = (next: string | undefined, position: string | undefined): boolean =>
+  next !== undefined && (position === undefined || byKey(next, position) > 0);
 
 /** About 30 times the longest real listings: a series of 3,100 days with sidecars, and the symbols of a market. */
 const MOST_NAMES = 200_000;

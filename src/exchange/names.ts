@@ -84,6 +84,4 @@ export function readDatasetWords() {
   return Object.entries(specs).map(([name, { aliases = [] }]) => ({ name, aliases }));
 }
 
-export function readPresetWords(): PresetWords {
-  return readConfig('retry-presets.json') as PresetWords;
-}
+export const readPresetWords = (): PresetWords => readConfig('retry-presets.json') as PresetWords;

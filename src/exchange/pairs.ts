@@ -39,14 +39,11 @@ export function pairOf(
 }
 
 /** `BTC/USDT`, `BTC/USDT:USDT`, `BTC/USD:BTC`, `BTC/USDT:USDT-240329`: the names of ccxt and freqtrade. */
-export function pairName({ base, quote, settle, expiry }: Pair): string {
-  return `${base}/${quote}${settle === undefined ? '' : `:${settle}`}${expiry === undefined ? '' : `-${expiry}`}`;
-}
+export const pairName = ({ base, quote, settle, expiry }: Pair): string =>
+  `${base}/${quote}${settle === undefined ? '' : `:${settle}`}${expiry === undefined ? '' : `-${expiry}`}`;
 
 /** Whether the name is that of a settled contract: `ICPUSDT_SETTLED`, `CVCUSDTSETTLED1`. It has no pair. */
-export function isSettled(symbol: string): boolean {
-  return /SETTLED\d*$/.test(symbol);
-}
+export const isSettled = (symbol: string): boolean => /SETTLED\d*$/.test(symbol);
 
 function assetsOf(
   { quotes = [], quoteOf = {} }: Pick<ExchangeSpec['markets'][string], 'quotes' | 'quoteOf'>,

@@ -145,6 +145,5 @@ function plainText(value: unknown): string | undefined {
   return typeof value === 'number' || typeof value === 'boolean' ? String(value) : undefined;
 }
 
-export function shownValue(value: unknown): string {
-  return (JSON.stringify(value) as string | undefined)?.slice(0, 40) ?? 'missing';
-}
+export const shownValue = (value: unknown): string =>
+  (JSON.stringify(value) as string | undefined)?.slice(0, 40) ?? 'missing';

@@ -92,6 +92,4 @@ export function labelIn(parent: XmlElement, name: string): string {
   throw malformed(`the ${name} in <${parent.name}> is longer than 256 characters or has control characters`);
 }
 
-export function malformed(message: string): CryptodlError {
-  return new CryptodlError('listing-malformed', message);
-}
+export const malformed = (message: string): CryptodlError => new CryptodlError('listing-malformed', message);

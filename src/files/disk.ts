@@ -97,6 +97,5 @@ export function readStateNow(path: string, maxBytes: number): Buffer {
 }
 
 /** Has a `code` like errors of the system, because warnings show the code. */
-function refusal(path: string, code: string): Error {
-  return Object.assign(new Error(`${path} is ${code}`), { code });
-}
+const refusal = (path: string, code: string): Error =>
+  Object.assign(new Error(`${path} is ${code}`), { code });

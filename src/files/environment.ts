@@ -15,9 +15,7 @@ export interface Surroundings {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-export function homeOf(environment: Environment): string | undefined {
-  return folderOf(environment['HOME']);
-}
+export const homeOf = (environment: Environment): string | undefined => folderOf(environment['HOME']);
 
 /** The folder that a variable names. An empty or relative path is ignored, as the XDG Base Directory Specification says. */
 export function folderOf(value: string | undefined): string | undefined {

@@ -8,16 +8,14 @@ import { shownPath } from '../text/printable.js';
 import { bringIn } from './backing.js';
 
 /** Whether a name is a single path component that does not begin with a dot. */
-export function isPlainName(name: unknown): name is string {
-  return typeof name === 'string' && name !== '' && !name.startsWith('.') && !/[/\\\0]/.test(name);
-}
+export const isPlainName = (name: unknown): name is string =>
+  typeof name === 'string' && name !== '' && !name.startsWith('.') && !/[/\\\0]/.test(name);
 
 const PARTITION = /^\d{4}-\d{2}(-\d{2})?\.(parquet|csv)$/;
 
 /** Whether a name is that of a partition file, for example `2024-01.parquet`. */
-export function isPartitionFile(name: unknown): name is string {
-  return typeof name === 'string' && PARTITION.test(name);
-}
+export const isPartitionFile = (name: unknown): name is string =>
+  typeof name === 'string' && PARTITION.test(name);
 
 /** The first symbolic link on a path relative to the root, its end included; undefined without one. The root may be a link. */
 export function firstSymlink(root: string, path: string): string | undefined {
@@ -97,9 +95,8 @@ function openError(path: string, error: unknown): unknown {
 }
 
 /** Whether an entry is neither a regular file nor a symbolic link: a pipe, a socket, a device or a folder. */
-export function isIrregular(entry: Stats | undefined): boolean {
-  return entry !== undefined && !entry.isFile() && !entry.isSymbolicLink();
-}
+export const isIrregular = (entry: Stats | undefined): boolean =>
+  entry !== undefined && !entry.isFile() && !entry.isSymbolicLink();
 
 /** Rejects with `disk` for a pipe, socket or device, which a rename would replace. A missing file is no error. */
 export async function refuseIrregular(path: string): Promise<void> {
@@ -127,9 +124,8 @@ export async function readRegularFile(path: string): Promise<string | undefined>
   }
 }
 
-export function symlinkMessage(path: string): string {
-  return `${shownPath(path)} is a symbolic link; links below the lake or the target are not followed`;
-}
+export const symlinkMessage = (path: string): string =>
+  `${shownPath(path)} is a symbolic link; links below the lake or the target are not followed`;
 
 function symlinkError(path: string): CryptodlError {
   return new CryptodlError('disk', symlinkMessage(path), {

@@ -132,9 +132,7 @@ export async function fileFacts(path: string, signal?: AbortSignal): Promise<Fil
 }
 
 /** The size of a regular file in bytes; undefined for a missing file, a symbolic link and anything else. */
-export async function fileSize(path: string): Promise<number | undefined> {
-  return sizeOf(await entryAt(path));
-}
+export const fileSize = async (path: string): Promise<number | undefined> => sizeOf(await entryAt(path));
 
 /** After this many files, `fileSizes` gives other work a turn. */
 const SIZES_AT_ONCE = 64;
@@ -160,9 +158,8 @@ export async function fileSizes(folder: string, files: readonly string[]): Promi
   return sizes;
 }
 
-async function sizeLater(path: string): Promise<number | undefined> {
-  return sizeOf(await unlessMissing(lstat(path), 'ENOTDIR'));
-}
+const sizeLater = async (path: string): Promise<number | undefined> =>
+  sizeOf(await unlessMissing(lstat(path), 'ENOTDIR'));
 
 function sizeOf(facts: Stats | undefined): number | undefined {
   return facts?.isFile() === true ? facts.size : undefined;

@@ -46,9 +46,7 @@ export function processState(one: RunningProcess, me: RunningProcess): ProcessSt
   return found.isZombie || differ(found.start, one.processStart) ? 'gone' : 'here';
 }
 
-function differ(one: string, other: string): boolean {
-  return one !== '' && other !== '' && one !== other;
-}
+const differ = (one: string, other: string): boolean => one !== '' && other !== '' && one !== other;
 
 function isRunning(pid: number): boolean {
   try {

@@ -17,9 +17,7 @@ export function tempFolderOf(tempDir: string | undefined, home: string | undefin
 }
 
 /** A new path in `folder`. `what` consists of lower-case letters, digits and `-`. Nothing is created. */
-export function tempPath(folder: string, what: string): string {
-  return join(folder, tempName(what));
-}
+export const tempPath = (folder: string, what: string): string => join(folder, tempName(what));
 
 function tempName(what: string): string {
   const { host, bootId, pidNamespace, pid, processStart } = shortened(thisProcess());

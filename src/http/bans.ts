@@ -110,15 +110,10 @@ export class Bans {
 }
 
 /** The place of a ban: bucket, and host with port. A host bans the address that it sees, so each of several proxies (`via`) has places of its own. */
-export function banKey(bucket: string, url: string, via?: string): string {
-  return `${via === undefined ? bucket : `${bucket}@${via}`} ${hostOf(url)}`;
-}
+export const banKey = (bucket: string, url: string, via?: string): string =>
+  `${via === undefined ? bucket : `${bucket}@${via}`} ${hostOf(url)}`;
 
-export function bucketOfPlace(place: string): string {
-  return place.slice(0, Math.max(0, place.indexOf(' ')));
-}
+export const bucketOfPlace = (place: string): string => place.slice(0, Math.max(0, place.indexOf(' ')));
 
 /** The host of a place. Names of buckets contain no blank. */
-function hostOfPlace(place: string): string {
-  return place.slice(place.indexOf(' ') + 1);
-}
+const hostOfPlace = (place: string): string => place.slice(place.indexOf(' ') + 1);

@@ -8,9 +8,8 @@ const AGES_PER_WAIT = 8;
 const LONGEST_WAIT_DAYS = 30;
 
 /** The days between two requests of a period of this age in days: none at first, 30 at last, without end. */
-export function waitOfAge(days: number): number {
-  return Math.max(0, Math.min(Math.floor(days / AGES_PER_WAIT), LONGEST_WAIT_DAYS));
-}
+export const waitOfAge = (days: number): number =>
+  Math.max(0, Math.min(Math.floor(days / AGES_PER_WAIT), LONGEST_WAIT_DAYS));
 
 /** A daily run begins less than a day after the end of the one before. Milliseconds. */
 const LONGEST_RUN_MS = 6 * 3_600_000;
@@ -24,6 +23,5 @@ export function isDue({ reason, atMs, to }: Pick<Absence, 'reason' | 'atMs' | 't
 }
 
 /** Whether to request an absent period from REST; true before the first request. */
-export function isRestDue({ reason, to, rest }: Absence, nowMs: number): boolean {
-  return rest === undefined || isDue({ reason, to, atMs: rest.atMs }, nowMs);
-}
+export const isRestDue = ({ reason, to, rest }: Absence, nowMs: number): boolean =>
+  rest === undefined || isDue({ reason, to, atMs: rest.atMs }, nowMs);

@@ -158,9 +158,7 @@ export function isEnd(reason: AbsenceReason): boolean {
   return at === 'end' && isProven;
 }
 
-function numberOf({ cadence, from }: Period): number {
-  return cadence === 'daily' ? from : monthOf(from);
-}
+const numberOf = ({ cadence, from }: Period): number => (cadence === 'daily' ? from : monthOf(from));
 
 function periodsOf({ daily, monthly }: Readonly<Record<Cadence, ReadonlyMap<number, unknown>>>): Period[] {
   return [...[...daily.keys()].map(dayPeriod), ...[...monthly.keys()].map(monthPeriod)];

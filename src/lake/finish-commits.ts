@@ -59,9 +59,8 @@ async function checkNewFiles({ publications, lines }: FileCommit): Promise<void>
   }
 }
 
-async function isFileOf({ fileBytes, fileSha256 }: ObjectLine, path: string): Promise<boolean> {
-  return (await fileSize(path)) === fileBytes && (await fileFacts(path)).sha256 === fileSha256;
-}
+const isFileOf = async ({ fileBytes, fileSha256 }: ObjectLine, path: string): Promise<boolean> =>
+  (await fileSize(path)) === fileBytes && (await fileFacts(path)).sha256 === fileSha256;
 
 /** A run that was killed during or after its append has left some or all of the lines. */
 async function missingLines({ seriesFolder, lines }: FileCommit): Promise<ManifestLine[]> {

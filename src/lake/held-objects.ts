@@ -5,9 +5,7 @@ import { CryptodlError } from '../model/errors.js';
 import type { Period, Settings } from '../model/task.js';
 import type { FileBefore, ObjectLine } from '../model/manifest-line.js';
 
-function byPeriod(a: ObjectLine, b: ObjectLine): number {
-  return a.period < b.period ? -1 : 1;
-}
+const byPeriod = (a: ObjectLine, b: ObjectLine): number => (a.period < b.period ? -1 : 1);
 
 /** A held object with its half-open range of days. */
 export interface HeldSpan {

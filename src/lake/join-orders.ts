@@ -5,9 +5,8 @@ import { DAY_MS, dayOf, dayText, UTC } from '../model/calendar.js';
 import { withStarts, type Order, type AskedOrder } from './order.js';
 
 /** The layers of the lake and the settings that make two orders the same kind. */
-function kindOf({ verb, exchange, market, dataset, interval, shard, quote, settings }: AskedOrder): string {
-  return JSON.stringify([verb, exchange, market, dataset, interval, shard, quote, settings.format]);
-}
+const kindOf = ({ verb, exchange, market, dataset, interval, shard, quote, settings }: AskedOrder): string =>
+  JSON.stringify([verb, exchange, market, dataset, interval, shard, quote, settings.format]);
 
 /**
  * The orders after a run that asks for `asked`, and those of them that are new or changed. An open order with at most the words of the

@@ -95,9 +95,7 @@ export async function refuseLinkedFolders({ root, folder }: LakePaths): Promise<
 }
 
 /** The folder of staged files. Rejects with `disk` if a symbolic link has replaced it since the lake was opened. */
-export function stagingFolder({ folder }: Pick<LakePaths, 'folder'>): Promise<string> {
-  return folder(STAGING);
-}
+export const stagingFolder = ({ folder }: Pick<LakePaths, 'folder'>): Promise<string> => folder(STAGING);
 
 /** Removes the folder of temporary files of a run. Rejects with `disk`, and removes nothing, if a symbolic link leads to it. */
 export async function removeRunFolder(

@@ -40,9 +40,8 @@ function textOf(pattern: string): Check {
 }
 
 /** From 2000 to 2199, because readers iterate over all days of an absence. */
-export function isSupportedPeriod(period: unknown): boolean {
-  return typeof period === 'string' && period >= '2000' && period < '2200';
-}
+export const isSupportedPeriod = (period: unknown): boolean =>
+  typeof period === 'string' && period >= '2000' && period < '2200';
 
 const isText: Check = (value) => typeof value === 'string';
 const isLabelText: Check = (value) => typeof value === 'string' && isLabel(value);

@@ -75,9 +75,8 @@ function contendedError(rivals: readonly Rival[]): CryptodlError {
   });
 }
 
-function hasSmaller(rivals: readonly Rival[], me: LockHolder): boolean {
-  return rivals.some(({ nonce }) => nonce < me.nonce);
-}
+const hasSmaller = (rivals: readonly Rival[], me: LockHolder): boolean =>
+  rivals.some(({ nonce }) => nonce < me.nonce);
 
 /** The claims of processes that may be alive. Removes the claims of the others. */
 async function livingRivals(directory: string, me: LockHolder, nowMs: number): Promise<Rival[]> {
@@ -104,9 +103,8 @@ async function claimState(path: string, me: LockHolder, nowMs: number): Promise<
 }
 
 /** False if the claim cannot be removed; it can then still become the lock. */
-function isRemoved(path: string): Promise<boolean> {
-  return rm(path, { force: true }).then(
+const isRemoved = (path: string): Promise<boolean> =>
+  rm(path, { force: true }).then(
     () => true,
     () => false,
   );
-}

@@ -37,9 +37,8 @@ export async function isSocketTaken(directory: string): Promise<boolean> {
   }
 }
 
-async function socketName(directory: string): Promise<string> {
-  return `\0${(await nameOf(directory)).padEnd(NAME_BYTES, '-')}`;
-}
+const socketName = async (directory: string): Promise<string> =>
+  `\0${(await nameOf(directory)).padEnd(NAME_BYTES, '-')}`;
 
 /** From device and inode, so that a symbolic link or another spelling of the path gives the same name. */
 export async function nameOf(directory: string): Promise<string> {

@@ -131,6 +131,5 @@ function heldHereError(holder: LockHolder): CryptodlError {
 }
 
 /** `pid 12 on host since 2024-01-15T12:00:00.000Z (cryptodl vision)` */
-export function holderText(holder: LockHolder): string {
-  return `pid ${holder.pid} on ${holder.host} since ${holder.startedAt} (${holder.command})`;
-}
+export const holderText = (holder: LockHolder): string =>
+  `pid ${holder.pid} on ${holder.host} since ${holder.startedAt} (${holder.command})`;

@@ -33,9 +33,8 @@ export async function openManifest(seriesFolder: string) {
   return file === undefined ? undefined : { file, path };
 }
 
-export async function hasManifest(seriesFolder: string): Promise<boolean> {
-  return (await fileSize(manifestPlace(seriesFolder).path)) !== undefined;
-}
+export const hasManifest = async (seriesFolder: string): Promise<boolean> =>
+  (await fileSize(manifestPlace(seriesFolder).path)) !== undefined;
 
 /** Prepares the place for a write: makes its folder. Rejects like `openManifest`. Needs the lock of the lake. */
 export async function claimManifest(seriesFolder: string) {

@@ -8,9 +8,7 @@ import { publishText } from '../files/publish.js';
 /** Parquet readers skip names that begin with an underscore. */
 const NOTICE = '_NOTICE.md';
 
-export function noticePath({ root }: Pick<LakePaths, 'root'>): string {
-  return join(root, NOTICE);
-}
+export const noticePath = ({ root }: Pick<LakePaths, 'root'>): string => join(root, NOTICE);
 
 /**
  * Writes the notice if the lake has none. A file, a folder or a link of its name stays as it is, and a link is not followed.

@@ -46,9 +46,8 @@ export async function readOrders(paths: Pick<LakePaths, 'folder'>): Promise<Foun
 }
 
 /** Calls `act` again with the orders in the bucket after another writer has changed one. */
-export function withoutOtherWriter<T>(folder: string, act: () => Promise<T>): Promise<T> {
-  return withoutConflict(act, () => backingOf(folder)?.reopenFolder(folder));
-}
+export const withoutOtherWriter = <T>(folder: string, act: () => Promise<T>): Promise<T> =>
+  withoutConflict(act, () => backingOf(folder)?.reopenFolder(folder));
 
 /** Undefined for anything but an order in a regular file. */
 async function readOrder(path: string): Promise<Order | undefined> {

@@ -17,9 +17,8 @@ export function safeName(name: string): string {
   return safe === '' ? '%' : safe;
 }
 
-function encodeCharacter(character: string): string {
-  return `%${character.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`;
-}
+const encodeCharacter = (character: string): string =>
+  `%${character.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`;
 
 export function originalName(safe: string): string {
   if (safe === '%') return '';
@@ -29,6 +28,4 @@ export function originalName(safe: string): string {
 }
 
 /** An archive key as a path relative to the root of the lake (`--format zip`) or the quarantine. */
-export function keyPath(key: string): string {
-  return key.split('/').map(safeName).join('/');
-}
+export const keyPath = (key: string): string => key.split('/').map(safeName).join('/');

@@ -29,9 +29,8 @@ export function continuedSettings(
 }
 
 /** Whether these settings change files of the format. */
-export function areOfFormat(given: ReadonlySet<keyof Settings>, format: Format): boolean {
-  return [...given].every((name) => RELEVANT[format].includes(name));
-}
+export const areOfFormat = (given: ReadonlySet<keyof Settings>, format: Format): boolean =>
+  [...given].every((name) => RELEVANT[format].includes(name));
 
 /** The value of a setting. Values of `timestamps` that make the same files are equal. */
 function valueOf(settings: Settings, name: keyof Settings): Settings[keyof Settings] {

@@ -22,13 +22,10 @@ export function filesBefore(lines: readonly ManifestLine[]): ReadonlyMap<string,
 }
 
 /** Names the commit of a line among those of its series. A later commit may write the same bytes again. */
-function commitOf({ file, fileSha256, at }: ObjectLine): string {
-  return `${at} ${fileSha256} ${file}`;
-}
+const commitOf = ({ file, fileSha256, at }: ObjectLine): string => `${at} ${fileSha256} ${file}`;
 
-export function isOneOf(commits: ReadonlySet<string>, line: ManifestLine): boolean {
-  return commits.size > 0 && line.kind === 'object' && commits.has(commitOf(line));
-}
+export const isOneOf = (commits: ReadonlySet<string>, line: ManifestLine): boolean =>
+  commits.size > 0 && line.kind === 'object' && commits.has(commitOf(line));
 
 /** Whether a manifest may have lines of commits that did not happen: the file before is still there, or a commit replaces another file than the last one. */
 export async function mayHaveUndone(
@@ -68,9 +65,8 @@ export function linesOfRemoved(held: HeldObjects, files: Iterable<string>, at: s
   });
 }
 
-function pathOf(seriesFolder: string, { file, settings }: ObjectLine): string {
-  return join(settings.format === 'zip' ? manifestPlace(seriesFolder).root : seriesFolder, file);
-}
+const pathOf = (seriesFolder: string, { file, settings }: ObjectLine): string =>
+  join(settings.format === 'zip' ? manifestPlace(seriesFolder).root : seriesFolder, file);
 
 async function digestOf(path: string): Promise<string | undefined> {
   return (await unlessMissing(fileFacts(path)))?.sha256;

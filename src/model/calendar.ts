@@ -13,14 +13,11 @@ export interface DayStart {
 
 export const UTC: DayStart = { dayStartMs: 0 };
 
-export function dayOf(epochMs: number, { dayStartMs }: DayStart): number {
-  return Math.floor((epochMs - dayStartMs) / DAY_MS);
-}
+export const dayOf = (epochMs: number, { dayStartMs }: DayStart): number =>
+  Math.floor((epochMs - dayStartMs) / DAY_MS);
 
 /** The first instant of a day, in epoch milliseconds. */
-export function startOfDay(day: number, { dayStartMs }: DayStart): number {
-  return day * DAY_MS + dayStartMs;
-}
+export const startOfDay = (day: number, { dayStartMs }: DayStart): number => day * DAY_MS + dayStartMs;
 
 // Every line of a manifest needs days and their texts several times, and a lake has few different days, so they are calculated once.
 const texts = new Map<number, string>();
@@ -67,13 +64,9 @@ export function monthStart(month: number): number {
 }
 
 /** `2024-02` */
-export function monthText(month: number): string {
-  return dayText(monthStart(month)).slice(0, 7);
-}
+export const monthText = (month: number): string => dayText(monthStart(month)).slice(0, 7);
 
-export function dayPeriod(day: number): Period {
-  return { cadence: 'daily', from: day, to: day + 1 };
-}
+export const dayPeriod = (day: number): Period => ({ cadence: 'daily', from: day, to: day + 1 });
 
 export function monthPeriod(month: number): Period {
   return { cadence: 'monthly', from: monthStart(month), to: monthStart(month + 1) };

@@ -20,9 +20,8 @@ export interface RunStatus {
 export type ExitCode = 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 130 | 143;
 
 /** The exit code of a process that a signal ended: 128 and the number of the signal. */
-export function exitCodeOfSignal(signal: 'SIGINT' | 'SIGTERM'): 130 | 143 {
-  return signal === 'SIGINT' ? 130 : 143;
-}
+export const exitCodeOfSignal = (signal: 'SIGINT' | 'SIGTERM'): 130 | 143 =>
+  signal === 'SIGINT' ? 130 : 143;
 
 /**
  * The exit code of a verb that reports findings. `lasting`: a finding that the same command finds again, or nothing to work on. `passing`:
@@ -43,9 +42,7 @@ const OF_ERROR: Partial<Record<ErrorCode, ExitCode>> = {
   'lake-unreachable': 3,
 };
 
-export function exitCodeOfError(code: ErrorCode): ExitCode {
-  return OF_ERROR[code] ?? 1;
-}
+export const exitCodeOfError = (code: ErrorCode): ExitCode => OF_ERROR[code] ?? 1;
 
 /**
  * The first code that applies: 130 and 143 signals, 2 usage, 6 locked, 7 wait too long, 3 time over, no Redis or no bucket, 1 any other

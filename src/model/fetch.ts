@@ -130,11 +130,7 @@ export type Fetch = (request: FetchRequest, context: FetchContext) => Promise<Fe
 
 export type Layer = (next: Fetch) => Fetch;
 
-export function bodySize(body: Body): number {
-  return body.kind === 'memory' ? body.bytes.length : body.size;
-}
+export const bodySize = (body: Body): number => (body.kind === 'memory' ? body.bytes.length : body.size);
 
 /** Host and port of an absolute URL. */
-export function hostOf(url: string): string {
-  return new URL(url).host;
-}
+export const hostOf = (url: string): string => new URL(url).host;

@@ -18,9 +18,7 @@ const BUCKET_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{1,254}$/;
 /** S3 allows keys of 1,024 bytes. The keys below the prefix need most of them. */
 const LONGEST_PREFIX = 512;
 
-export function isLakeAddress(value: string): boolean {
-  return /^s3:/i.test(value);
-}
+export const isLakeAddress = (value: string): boolean => /^s3:/i.test(value);
 
 /** A folder stays as it is, an address of a bucket gets its usual form. Throws a usage error for other addresses. */
 export function parseLake(value: string, where: string): string {
@@ -51,9 +49,8 @@ export function parseLakeAddress(value: string, where: string): LakeAddress {
 const UNUSABLE = /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}\\\ufffd]/u;
 
 /** Whether a key can be a relative path of a file: no empty segment, no `.` or `..`, no backslash, no control character. */
-export function isPlainKey(key: string): boolean {
-  return !UNUSABLE.test(key) && key.split('/').every((segment) => !['', '.', '..'].includes(segment));
-}
+export const isPlainKey = (key: string): boolean =>
+  !UNUSABLE.test(key) && key.split('/').every((segment) => !['', '.', '..'].includes(segment));
 
 /** Credentials in the form that the packages of AWS use. */
 export interface S3Keys {

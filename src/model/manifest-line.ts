@@ -110,9 +110,7 @@ export interface RefusedRevision {
 export type ManifestLine = ObjectLine | DroppedLine | AbsentLine;
 
 /** Whether the rows came from REST. Rows that the archive publishes for the period replace them. */
-export function isFromRest({ verified }: Pick<ObjectLine, 'verified'>): boolean {
-  return verified === 'rest';
-}
+export const isFromRest = ({ verified }: Pick<ObjectLine, 'verified'>): boolean => verified === 'rest';
 
 /** Whether the time ranges of two objects do not overlap; false when a range is unknown, and for ends within one millisecond. */
 export function areDisjoint(a: ObjectLine, b: ObjectLine): boolean {

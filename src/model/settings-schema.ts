@@ -14,6 +14,4 @@ export const SettingsSchema = v.strictObject({
 /** A manifest line may have further settings. */
 const KnownSettings = v.object(SettingsSchema.entries);
 
-export function areSettings(value: unknown): value is Settings {
-  return v.is(KnownSettings, value);
-}
+export const areSettings = (value: unknown): value is Settings => v.is(KnownSettings, value);

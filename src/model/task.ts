@@ -100,9 +100,8 @@ type Action =
     };
 
 /** The bytes that a download of the object takes: listed or estimated, undefined if neither is known. */
-export function bytesToFetch(object: Pick<SourceObject, 'bytes' | 'heldBytes'>): number | undefined {
-  return object.bytes ?? object.heldBytes;
-}
+export const bytesToFetch = (object: Pick<SourceObject, 'bytes' | 'heldBytes'>): number | undefined =>
+  object.bytes ?? object.heldBytes;
 
 /** The planned action for one object of one series. */
 export interface Task {
@@ -183,6 +182,4 @@ export function layerName({
 }
 
 /** `um klines 1m BTCUSDT` */
-export function seriesName(series: Series): string {
-  return `${layerName(series)} ${series.symbol}`;
-}
+export const seriesName = (series: Series): string => `${layerName(series)} ${series.symbol}`;

@@ -104,14 +104,11 @@ export function listText(texts: Iterable<string>, most = 5): string {
 }
 
 /** A whole number, or its digits, as `1,234,567`. Without Intl, because its first use loads tables and delays the start of every run. */
-export function numberText(number: number | string): string {
-  return String(number).replaceAll(/\B(?=(?:\d{3}){1,9}$)/g, ',');
-}
+export const numberText = (number: number | string): string =>
+  String(number).replaceAll(/\B(?=(?:\d{3}){1,9}$)/g, ',');
 
 /** `2026-11-21 05:00:00`, in UTC. */
-export function instantText(ms: number): string {
-  return new Date(ms).toISOString().replace('T', ' ').slice(0, 19);
-}
+export const instantText = (ms: number): string => new Date(ms).toISOString().replace('T', ' ').slice(0, 19);
 
 /** `3h 0m ago (2026-11-21 05:00 UTC)`. `at` and `nowMs` are epoch milliseconds. */
 export function agoText(atMs: number, nowMs: number): string {

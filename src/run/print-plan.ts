@@ -21,9 +21,8 @@ export async function printPlan(
   request.live.ended(0);
 }
 
-function asLine({ action, object }: Task, job: string | undefined): string {
-  return tabbed([action.kind, bytesToFetch(object) ?? 0, object.key, ...(job === undefined ? [] : [job])]);
-}
+const asLine = ({ action, object }: Task, job: string | undefined): string =>
+  tabbed([action.kind, bytesToFetch(object) ?? 0, object.key, ...(job === undefined ? [] : [job])]);
 
 function asEvent({ series, action, object }: Task, job: string | undefined): object {
   const { kind, ...why } = action;

@@ -7,9 +7,7 @@ import { jsonText } from '../text/printable.js';
 
 export type PageVerb = 'report' | 'plot';
 
-function pageStart(verb: PageVerb): string {
-  return `<!doctype html>\n<!-- cryptodl ${verb} -->\n`;
-}
+const pageStart = (verb: PageVerb): string => `<!doctype html>\n<!-- cryptodl ${verb} -->\n`;
 
 /** The file of --html. A file that begins like a page of the verb may be replaced. */
 export function pageFile(verb: PageVerb, path: string, force: boolean): OwnFile {
@@ -17,9 +15,8 @@ export function pageFile(verb: PageVerb, path: string, force: boolean): OwnFile 
 }
 
 /** `scripts/make-page.js` makes the assets from `assets/` and uPlot. */
-function asset(verb: PageVerb, name: string): string {
-  return readFileSync(packageFile(`dist/${verb}-page/${name}`), 'utf8');
-}
+const asset = (verb: PageVerb, name: string): string =>
+  readFileSync(packageFile(`dist/${verb}-page/${name}`), 'utf8');
 
 export interface Shell {
   readonly before: string;
@@ -72,6 +69,5 @@ export function embedded(value: object): string {
 }
 
 /** The source of an inline script or style in a Content-Security-Policy. */
-export function hashSource(content: string): string {
-  return `'sha256-${createHash('sha256').update(content).digest('base64')}'`;
-}
+export const hashSource = (content: string): string =>
+  `'sha256-${createHash('sha256').update(content).digest('base64')}'`;

@@ -6,14 +6,12 @@ import { linesText, type Line } from '../text/printable.js';
 import { widthOf } from '../text/wrap.js';
 
 /** Writes lines to stdout as fast as the reader takes them. Resolves with false if the reader has stopped (`| head`). */
-export function writeData(io: Io, lines: readonly Line[]): Promise<boolean> {
-  return writeText(io, linesText(lines, widthOf(io.stdout)));
-}
+export const writeData = (io: Io, lines: readonly Line[]): Promise<boolean> =>
+  writeText(io, linesText(lines, widthOf(io.stdout)));
 
 /** Lines of CSV, NDJSON or SQL for programs: exact in a pipe or a file, escaped on a terminal. */
-export function writeExact(io: Io, text: string): Promise<boolean> {
-  return writeText(io, io.stdout.isTTY === true ? linesText(text.split('\n').slice(0, -1)) : text);
-}
+export const writeExact = (io: Io, text: string): Promise<boolean> =>
+  writeText(io, io.stdout.isTTY === true ? linesText(text.split('\n').slice(0, -1)) : text);
 
 /** The same for text that must not be escaped, such as coloured text. */
 export async function writeText(io: Io, text: string): Promise<boolean> {

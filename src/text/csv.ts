@@ -1,9 +1,8 @@
 /** CSV as `sql`, `universe` and `coverage` print it. */
 
 /** A line of CSV. An empty cell is null, `""` is the empty text. */
-export function csvLine(cells: readonly (string | number | null)[]): string {
-  return `${cells.map((cell) => (typeof cell === 'string' ? csvText(cell) : (cell ?? ''))).join(',')}\n`;
-}
+export const csvLine = (cells: readonly (string | number | null)[]): string =>
+  `${cells.map((cell) => (typeof cell === 'string' ? csvText(cell) : (cell ?? ''))).join(',')}\n`;
 
 /** Control characters, which readers and terminals may take for the end of a line, are quoted like line breaks. */
 function csvText(text: string): string {

@@ -29,10 +29,7 @@ const [SHORTEST_PART, LONGEST] = [3, 64];
 const QUANTITY = /^\d+ ?(?:ms|s|sec|second|m|min|minute|h|hr|hour|d|day|w|week|mo|mon|month)?s?$/i;
 
 /** Exchanged letters are nearer than others. */
-function distanceOf(typed: string, name: string): number {
-  return distance(typed, name) - (letters(typed) === letters(name) ? 0.5 : 0);
-}
+const distanceOf = (typed: string, name: string): number =>
+  distance(typed, name) - (letters(typed) === letters(name) ? 0.5 : 0);
 
-function letters(text: string): string {
-  return text.split('').sort().join('');
-}
+const letters = (text: string): string => text.split('').sort().join('');

@@ -4,6 +4,4 @@
 const LABEL = /^[^\u0000-\u001f\u007f-\u009f]{0,256}$/;
 
 /** Whether a text, for example an ETag, has up to 256 characters and no control characters. */
-export function isLabel(text: string): boolean {
-  return LABEL.test(text);
-}
+export const isLabel = (text: string): boolean => LABEL.test(text);

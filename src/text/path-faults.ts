@@ -22,6 +22,5 @@ export function reasonOf(error: unknown): string {
 }
 
 /** The usage error for a file that cannot be read. `where`: the flag or argument that names the file. */
-export function unreadable(where: string, path: string, error: unknown, hint: string): CryptodlError {
-  return usage(`${where}: cannot read ${path} (${reasonOf(error)})`, hint);
-}
+export const unreadable = (where: string, path: string, error: unknown, hint: string): CryptodlError =>
+  usage(`${where}: cannot read ${path} (${reasonOf(error)})`, hint);

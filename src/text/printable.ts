@@ -39,9 +39,8 @@ export function printable(text: string): string {
 }
 
 /** One line of cells, separated by tabs; tabs within cells are escaped. */
-export function tabbed(cells: readonly (string | number)[]): string {
-  return cells.map((cell) => printable(String(cell)).replaceAll('\t', String.raw`\t`)).join('\t');
-}
+export const tabbed = (cells: readonly (string | number)[]): string =>
+  cells.map((cell) => printable(String(cell)).replaceAll('\t', String.raw`\t`)).join('\t');
 
 /** JSON with escaped control characters. A parser reads the same value, except for masked passwords. `indent`: blanks per level; without it, one line. */
 export function jsonText(value: object, indent?: number): string {
@@ -72,9 +71,8 @@ function escaped(character: string): string {
   return character < '\u0100' ? String.raw`\x${hex(character, 2)}` : String.raw`\u${hex(character, 4)}`;
 }
 
-function hex(character: string, digits: number): string {
-  return character.charCodeAt(0).toString(16).padStart(digits, '0');
-}
+const hex = (character: string, digits: number): string =>
+  character.charCodeAt(0).toString(16).padStart(digits, '0');
 
 /**
  * Text quoted so that a shell reads it as one word. Characters that `printable` would change are written as `$'…'` has them, which
@@ -88,9 +86,8 @@ export function shellWord(word: string): string {
 }
 
 /** A command of this program as text for a shell, without passwords. `words`: the words after `cryptodl`. */
-export function commandLine(words: readonly string[]): string {
-  return ['cryptodl', ...words].map((word) => shellWord(withoutPassword(word))).join(' ');
-}
+export const commandLine = (words: readonly string[]): string =>
+  ['cryptodl', ...words].map((word) => shellWord(withoutPassword(word))).join(' ');
 
 // Paths from user input, and paths in messages.
 

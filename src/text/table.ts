@@ -61,13 +61,10 @@ function fitting(columns: readonly Sized[], width: number): readonly Sized[] {
   return shown;
 }
 
-function widestOf(texts: readonly string[]): number {
-  return Math.max(0, ...texts.map(displayWidth));
-}
+const widestOf = (texts: readonly string[]): number => Math.max(0, ...texts.map(displayWidth));
 
-function widthOfAll(columns: readonly Sized[]): number {
-  return columns.reduce((sum, { width }) => sum + width + GAP.length, -GAP.length);
-}
+const widthOfAll = (columns: readonly Sized[]): number =>
+  columns.reduce((sum, { width }) => sum + width + GAP.length, -GAP.length);
 
 /** In a terminal that is too narrow for the columns, the cells follow each other. */
 function rowLines(cells: readonly string[], columns: readonly Sized[], most: number): string[] {

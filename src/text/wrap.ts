@@ -1,9 +1,7 @@
 /** Breaks text between words, so that a terminal does not break it inside of them. */
 
 /** Lines of at most this width. A longer word has a line of its own. */
-export function wrap(text: string, width: number): string[] {
-  return joined(text.split(' '), width);
-}
+export const wrap = (text: string, width: number): string[] => joined(text.split(' '), width);
 
 function joined(words: readonly string[], width: number): string[] {
   const lines: string[] = [];

@@ -97,7 +97,7 @@ const LINES: Readonly<Record<string, number>> = {
   'http/throttle': 1550,
   'http/transport': 1800,
   lake: 3050,
-  'lake/catalogue': 2550,
+  'lake/catalogue': 2450,
   'lake/mirror': 1200,
   'lake/s3': 950,
   'lake/write': 1550,

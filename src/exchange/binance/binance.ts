@@ -76,9 +76,7 @@ function binanceArchive(markets: ExchangeSpec['markets']): Archive {
 }
 
 /** File name without the period: kline files name their interval, the others their dataset. */
-function stem(series: Series): string {
-  return `${series.symbol}-${series.interval ?? series.dataset}-`;
-}
+const stem = (series: Series): string => `${series.symbol}-${series.interval ?? series.dataset}-`;
 
 /** In the text format of `sha256sum`: `<64 hex>  <file name>`, with or without a final newline. */
 const SIDECAR: Sidecar = {

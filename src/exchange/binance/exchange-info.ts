@@ -37,9 +37,7 @@ export function parseHeldInfo(content: unknown): ExchangeInfo | undefined {
 }
 
 /** The bucket to which the weight limit of a market's host applies; empty for a market without REST. */
-export function weightBucket(market: Market): string {
-  return REQUESTS[market]?.bucket ?? '';
-}
+export const weightBucket = (market: Market): string => REQUESTS[market]?.bucket ?? '';
 
 /** Reads an answer. Throws `answer-malformed` without a list of symbols, or for a symbol without a name. */
 export function readExchangeInfo(content: unknown): ExchangeInfo {
@@ -70,16 +68,12 @@ function weightLimit(limits: readonly unknown[]): RequestLimit | undefined {
   return undefined;
 }
 
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : '';
-}
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
 
 // Symbols of contracts, and their pairs.
 
 /** `BTCUSD_PERP` and `BTCUSD_261225` are contracts of BTCUSD. */
-export function pairOf(symbol: string): string {
-  return symbol.split('_')[0] ?? symbol;
-}
+export const pairOf = (symbol: string): string => symbol.split('_')[0] ?? symbol;
 
 export function isPerpetual(market: Market, symbol: string): boolean {
   return market === 'cm' ? symbol.endsWith('_PERP') : !symbol.includes('_');

@@ -84,10 +84,6 @@ function contractFault({ cells }: Row, symbol: string): string | undefined {
   return undefined;
 }
 
-function nameOf({ atMs, id }: Row): string {
-  return id === 0 ? instantText(atMs) : String(id);
-}
+const nameOf = ({ atMs, id }: Row): string => (id === 0 ? instantText(atMs) : String(id));
 
-function instantText(ms: number): string {
-  return new Date(ms).toISOString();
-}
+const instantText = (ms: number): string => new Date(ms).toISOString();

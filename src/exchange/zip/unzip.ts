@@ -164,6 +164,4 @@ function inflateError(error: unknown, size: number | undefined): unknown {
   return error;
 }
 
-function hex(crc: number): string {
-  return crc.toString(16).padStart(8, '0');
-}
+const hex = (crc: number): string => crc.toString(16).padStart(8, '0');

@@ -75,9 +75,8 @@ async function searchMembers(zip: ZipFile, memberName: string): Promise<ZipEntry
 }
 
 /** The name in the Unicode path field of Info-ZIP (0x7075), else the raw name as UTF-8, even if the writer omitted the UTF-8 flag. */
-function nameOf(entry: Entry): string {
-  return yauzl.getFileNameLowLevel(FLAG_UTF8, entry.fileNameRaw, entry.extraFields, true);
-}
+const nameOf = (entry: Entry): string =>
+  yauzl.getFileNameLowLevel(FLAG_UTF8, entry.fileNameRaw, entry.extraFields, true);
 
 /** Rejects a central directory with more entries than the end record counts: two readers could see different members. */
 async function assertNoMoreMembers(zip: ZipFile, body: Body): Promise<void> {
@@ -88,9 +87,8 @@ async function assertNoMoreMembers(zip: ZipFile, body: Body): Promise<void> {
 }
 
 /** yauzl throws plain errors without a code. Errors of Node and CryptodlErrors have a code; bugs have another class. */
-function isReaderError(error: unknown): error is Error {
-  return error instanceof Error && error.name === 'Error' && !('code' in error);
-}
+const isReaderError = (error: unknown): error is Error =>
+  error instanceof Error && error.name === 'Error' && !('code' in error);
 
 /** Exactly `length` bytes of a zip. Rejects with `zip-broken` beyond its end. Bytes in memory are not copied. */
 export async function bytesAt(body: Body, position: number, length: number): Promise<Buffer> {

@@ -1,9 +1,7 @@
 /** Checks the headers of a zip member. */
 import { CryptodlError } from '../../model/errors.js';
 
-export function unsupported(message: string): CryptodlError {
-  return new CryptodlError('zip-unsupported', message);
-}
+export const unsupported = (message: string): CryptodlError => new CryptodlError('zip-unsupported', message);
 
 export function brokenZip(message: string, cause?: unknown): CryptodlError {
   return new CryptodlError('zip-broken', message, { cause });
@@ -61,6 +59,5 @@ export function checkLocal(
   }
 }
 
-function disagreement(field: string): CryptodlError {
-  return brokenZip(`local header and central directory disagree about the ${field}`);
-}
+const disagreement = (field: string): CryptodlError =>
+  brokenZip(`local header and central directory disagree about the ${field}`);

@@ -40,9 +40,7 @@ const WRONG_CONTENT_RETRIES = 2;
 /** After these errors, caches must revalidate, because a cache may have damaged the body. */
 const BAD_CONTENT: ReadonlySet<ErrorCode> = new Set([...WRONG_CONTENT, 'body-damaged']);
 
-export function isBadContent({ code }: CryptodlError): boolean {
-  return BAD_CONTENT.has(code);
-}
+export const isBadContent = ({ code }: CryptodlError): boolean => BAD_CONTENT.has(code);
 
 /** The retry layer. An error after which it retries or gives up carries the number of attempts. */
 export function retry(options: RetryOptions): Layer {
@@ -214,17 +212,13 @@ function pacedBy({ code }: CryptodlError): 'pause' | 'breaker' | undefined {
 const FINAL: ReadonlySet<ErrorCode> = new Set(['wait-too-long', 'time-over']);
 
 /** Whether the error is the result of an attempt, not of a wait that ended before it. */
-function wasSent(error: unknown): error is CryptodlError {
-  return error instanceof CryptodlError && !FINAL.has(error.code);
-}
+const wasSent = (error: unknown): error is CryptodlError =>
+  error instanceof CryptodlError && !FINAL.has(error.code);
 
-function isRetried(error: unknown): error is CryptodlError {
-  return wasSent(error) && error.retryable && !error.isGivenUp;
-}
+const isRetried = (error: unknown): error is CryptodlError =>
+  wasSent(error) && error.retryable && !error.isGivenUp;
 
-function givenUp(error: CryptodlError): CryptodlError {
-  return error.with({ isGivenUp: true });
-}
+const givenUp = (error: CryptodlError): CryptodlError => error.with({ isGivenUp: true });
 
 function tooLong(error: CryptodlError, maxWaitMs: number, attempts: number): CryptodlError {
   return waitTooLong(

@@ -29,9 +29,7 @@ const NOT_EXPECTED: ReadonlySet<GapReason> = new Set([
   ...ABSENCE_REASONS.filter((reason) => REASON_FACTS[reason].isProven),
 ]);
 
-export function isMissing(reason: GapReason): boolean {
-  return !NOT_EXPECTED.has(reason);
-}
+export const isMissing = (reason: GapReason): boolean => !NOT_EXPECTED.has(reason);
 
 /** Facts about a series and its dataset that explain absent days. Days are day numbers. */
 export interface SeriesFacts {
@@ -158,9 +156,8 @@ function lateReason({ cadence, to }: Period, { atMs }: Absence, today: number): 
 }
 
 /** Whether REST answered that it has no rows of the period, a day or more after its end. */
-function isEmptyInRest({ reason, rest }: Absence, { to }: Period): boolean {
-  return REASON_FACTS[reason].mayCome && rest?.isEmpty === true && rest.atMs >= (to + 1) * DAY_MS;
-}
+const isEmptyInRest = ({ reason, rest }: Absence, { to }: Period): boolean =>
+  REASON_FACTS[reason].mayCome && rest?.isEmpty === true && rest.atMs >= (to + 1) * DAY_MS;
 
 function withEvidence({ reason, rest }: Absence): DayReason {
   if (!REASON_FACTS[reason].isOfSymbol)

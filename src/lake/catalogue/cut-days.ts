@@ -87,9 +87,7 @@ function nearDays(day: number, days: ReadonlyMap<number, DayTimes>): DayTimes[] 
   return near;
 }
 
-function midnightOf({ day, at }: EmptyStretch): number {
-  return at === 'begin' ? day : day + 1;
-}
+const midnightOf = ({ day, at }: EmptyStretch): number => (at === 'begin' ? day : day + 1);
 
 function isUnusual(
   { day, at, from, to }: EmptyStretch,
@@ -110,9 +108,8 @@ export function daysOf(objects: readonly DayRange[]): number[] {
   return days;
 }
 
-function mayBeCut(held: readonly HeldSpan[], rate: DatasetSpec['rate']): boolean {
-  return rate !== undefined || held.some(({ facts }) => facts.ids !== undefined);
-}
+const mayBeCut = (held: readonly HeldSpan[], rate: DatasetSpec['rate']): boolean =>
+  rate !== undefined || held.some(({ facts }) => facts.ids !== undefined);
 
 /** The stretches without rows of the cut days in the range; empty for a series with neither a rate nor ids. */
 export function cutsOf(

@@ -23,14 +23,11 @@ export interface EmptyStretch {
   readonly lacksIds?: true;
 }
 
-export function isLongStretch(ms: number): boolean {
-  return ms > LONG_MS;
-}
+export const isLongStretch = (ms: number): boolean => ms > LONG_MS;
 
 /** Long stretches without rows at the start and the end of a day that otherwise has many rows. */
-export function longStretches(day: DayRows, dayStart: DayStart): EmptyStretch[] {
-  return longOf(timesOf(day.day, day), dayStart);
-}
+export const longStretches = (day: DayRows, dayStart: DayStart): EmptyStretch[] =>
+  longOf(timesOf(day.day, day), dayStart);
 
 /** The times of the first and the last row of a day, in epoch milliseconds: parsed once, because a lake has hundreds of thousands of days. */
 export interface DayTimes {

@@ -11,9 +11,8 @@ import type { LeftOut } from './series-files.js';
 import type { LakeFile } from './lake-file.js';
 
 /** The commands that fetch the objects of damaged or missing files again. `root`: the lake. */
-function fetchAgainText(root: string): string {
-  return `cryptodl verify --fix${lakeFlag(root)}, then cryptodl repair${lakeFlag(root)}, fetches its objects again`;
-}
+const fetchAgainText = (root: string): string =>
+  `cryptodl verify --fix${lakeFlag(root)}, then cryptodl repair${lakeFlag(root)}, fetches its objects again`;
 
 /**
  * Why a series as a whole cannot be read, with the next step; undefined if all of its committed files are there, with their size, and hold each

@@ -20,9 +20,7 @@ export interface Part {
   readonly bars: BarOpenings;
 }
 
-export function hasEnded(after: GapReason): boolean {
-  return after === 'delisted' || after === 'dataset-ended';
-}
+export const hasEnded = (after: GapReason): boolean => after === 'delisted' || after === 'dataset-ended';
 
 export type Edge = Pick<Gap, 'from' | 'to' | 'reason' | 'evidence'>;
 
@@ -76,6 +74,5 @@ export function pausesOf({ known: { absences }, bars }: Part, gaps: Spans): Edge
   return edges;
 }
 
-export function isBeforeStart(reason: GapReason): boolean {
-  return reason === 'not-listed-yet' || reason === 'before-history';
-}
+export const isBeforeStart = (reason: GapReason): boolean =>
+  reason === 'not-listed-yet' || reason === 'before-history';

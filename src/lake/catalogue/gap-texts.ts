@@ -20,9 +20,8 @@ export function spanText(
 }
 
 /** `2024-01-12 … 2024-01-14 (hole)` */
-export function gapText(gap: Gap, states: Parameters<typeof spanText>[1]): string {
-  return `${spanText(gap, states)} (${gap.reason})`;
-}
+export const gapText = (gap: Gap, states: Parameters<typeof spanText>[1]): string =>
+  `${spanText(gap, states)} (${gap.reason})`;
 
 /** `2024-01-15 03:00`; with seconds unless they are zero. */
 function timeText(seconds: number): string {

@@ -131,9 +131,8 @@ function unfetchedTime({ facts, from, to }: HeldSpan, part: Part): number[] {
   return start < end ? [start, end] : [];
 }
 
-function secondsOfGaps({ gaps = [] }: Pick<ObjectLine, 'gaps'>, dayStartSeconds: number): number[] {
-  return gaps.flat().map((instant) => Math.round(Date.parse(instant) / 1000) - dayStartSeconds);
-}
+const secondsOfGaps = ({ gaps = [] }: Pick<ObjectLine, 'gaps'>, dayStartSeconds: number): number[] =>
+  gaps.flat().map((instant) => Math.round(Date.parse(instant) / 1000) - dayStartSeconds);
 
 /** The gaps of a held object of the archive that REST has no rows for either; those that both have, if rows of REST replaced the object. */
 function gapsOfBoth(

@@ -42,6 +42,5 @@ function endsWithGap({ facts, to }: HeldSpan, dayStart: DayStart): boolean {
 }
 
 /** Whether no id is missing between two objects, and so no row, also of a schedule: its rows tell the time of the row before them. */
-export function idsGoOn({ facts }: HeldSpan, next: HeldSpan): boolean {
-  return facts.ids !== undefined && next.facts.ids?.first === facts.ids.last + 1;
-}
+export const idsGoOn = ({ facts }: HeldSpan, next: HeldSpan): boolean =>
+  facts.ids !== undefined && next.facts.ids?.first === facts.ids.last + 1;

@@ -63,9 +63,8 @@ export function lakeFile(
   };
 }
 
-export function daysOf({ cadence, period }: ObjectLine): number[] {
-  return eachDay(parsePeriod(cadence, period) ?? { from: 0, to: 0 });
-}
+export const daysOf = ({ cadence, period }: ObjectLine): number[] =>
+  eachDay(parsePeriod(cadence, period) ?? { from: 0, to: 0 });
 
 /** The files that may have rows of the range. A row can lie outside of the period of its object: seconds, or the length of a bar above a day. */
 export function filesOfRange(

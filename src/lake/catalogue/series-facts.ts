@@ -80,6 +80,5 @@ function rowsOf(held: readonly HeldSpan[], dayStart: DayStart): Pick<SeriesFacts
 }
 
 /** Whether REST has the rows of all times, as of bars and funding rates. An empty answer of it is evidence. */
-function hasWholeHistory({ rest }: DatasetSpec): boolean {
-  return rest !== undefined && !('joins' in rest) && rest.pager === 'start' && rest.reachHours === undefined;
-}
+const hasWholeHistory = ({ rest }: DatasetSpec): boolean =>
+  rest !== undefined && !('joins' in rest) && rest.pager === 'start' && rest.reachHours === undefined;

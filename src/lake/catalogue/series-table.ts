@@ -65,9 +65,8 @@ function instantText(iso: string | undefined): string {
 }
 
 /** `1,440 rows` */
-export function amountText(amount: number, unit: 'rows' | 'days'): string {
-  return countText(amount, unit.slice(0, -1));
-}
+export const amountText = (amount: number, unit: 'rows' | 'days'): string =>
+  countText(amount, unit.slice(0, -1));
 
 /** `1,440 rows and 2 days`, without zeros. */
 export function amountsText({ rows, days }: Readonly<Record<'rows' | 'days', number>>): string {
@@ -76,9 +75,8 @@ export function amountsText({ rows, days }: Readonly<Record<'rows' | 'days', num
 }
 
 /** `BTCUSDT`, with the format if it is not Parquet. */
-export function labelOf({ series, format }: Pick<SeriesStates, 'series' | 'format'>): string {
-  return `${printable(series.symbol)}${format === undefined || format === 'parquet' ? '' : ` (${format})`}`;
-}
+export const labelOf = ({ series, format }: Pick<SeriesStates, 'series' | 'format'>): string =>
+  `${printable(series.symbol)}${format === undefined || format === 'parquet' ? '' : ` (${format})`}`;
 
 /** Held share in percent; undefined when nothing is expected. */
 export function percentOf({ expected, missing }: Amounts): number | undefined {

@@ -13,9 +13,8 @@ export interface DayRange {
 }
 
 /** Ascending and disjoint spans of the same days. */
-export function spansOf(ranges: readonly DayRange[]): number[] {
-  return union(ranges.flatMap(({ from, to }) => (from < to ? [from, to] : [])));
-}
+export const spansOf = (ranges: readonly DayRange[]): number[] =>
+  union(ranges.flatMap(({ from, to }) => (from < to ? [from, to] : [])));
 
 export function rangesOf(spans: Spans): DayRange[] {
   const ranges: DayRange[] = [];
@@ -69,14 +68,11 @@ export function union(spans: Spans): number[] {
 }
 
 /** Length of the intersection of `[from, to)` and `[start, end)`. */
-export function overlap(from: number, to: number, start: number, end: number): number {
-  return Math.max(0, Math.min(to, end) - Math.max(from, start));
-}
+export const overlap = (from: number, to: number, start: number, end: number): number =>
+  Math.max(0, Math.min(to, end) - Math.max(from, start));
 
 /** The number at this index; 0 beyond the end. */
-export function at(spans: Spans, index: number): number {
-  return spans[index] ?? 0;
-}
+export const at = (spans: Spans, index: number): number => spans[index] ?? 0;
 
 /** The number of rows in spans of seconds, with one row per `seconds`. Each span has at least one row. */
 export function rowsIn(spans: Spans, seconds: number): number {

@@ -15,17 +15,12 @@ export interface ViewColumn {
   readonly type: string;
 }
 
-export function hasZonedTimes(files: readonly LakeFile[]): boolean {
-  return files.every(hasZone);
-}
+export const hasZonedTimes = (files: readonly LakeFile[]): boolean => files.every(hasZone);
 
-function hasZone({ settings }: LakeFile): boolean {
-  return settings.format === 'parquet' && settings.timestamps === 'utc';
-}
+const hasZone = ({ settings }: LakeFile): boolean =>
+  settings.format === 'parquet' && settings.timestamps === 'utc';
 
-function isTime(column?: ViewColumn): boolean {
-  return column?.type.startsWith('TIMESTAMP') === true;
-}
+const isTime = (column?: ViewColumn): boolean => column?.type.startsWith('TIMESTAMP') === true;
 
 /** If only some files have times with a time zone, their times lose it: the columns of a view have one type. */
 export function parquetParts(files: readonly LakeFile[], columns: readonly ViewColumn[] | undefined): Part[] {

@@ -20,9 +20,8 @@ export interface LakeTable {
 }
 
 /** `um_klines` */
-export function tableName({ market, dataset }: Pick<Series, 'market' | 'dataset'>): string {
-  return `${market}_${dataset}`;
-}
+export const tableName = ({ market, dataset }: Pick<Series, 'market' | 'dataset'>): string =>
+  `${market}_${dataset}`;
 
 /**
  * The view of the rows of the range. `isShown`: the statement is printed for people, with one file per line. Rejects with a system error for a CSV
@@ -90,9 +89,8 @@ function columnsOf({ files, spec }: LakeTable): ViewColumn[] | undefined {
 }
 
 /** Whether the relation of these files has numbers as text with every digit; else they are doubles. */
-export function hasTextNumbers(files: readonly LakeFile[]): boolean {
-  return files.every(({ settings }) => settings.format === 'parquet' && settings.numbers === 'string');
-}
+export const hasTextNumbers = (files: readonly LakeFile[]): boolean =>
+  files.every(({ settings }) => settings.format === 'parquet' && settings.numbers === 'string');
 
 /** DuckDB skips row groups where a column is compared with a literal of its own type. */
 export function withinRange(

@@ -229,22 +229,17 @@ export class KnownFiles {
   }
 }
 
-function keyIn(folder: string, name: string): string {
-  return folder === '.' ? name : `${folder}/${name}`;
-}
+const keyIn = (folder: string, name: string): string => (folder === '.' ? name : `${folder}/${name}`);
 
-async function entriesOf(path: string): Promise<Dirent[]> {
-  return (await unlessMissing(readdir(path, { withFileTypes: true }), 'ENOTDIR')) ?? [];
-}
+const entriesOf = async (path: string): Promise<Dirent[]> =>
+  (await unlessMissing(readdir(path, { withFileTypes: true }), 'ENOTDIR')) ?? [];
 
 function stampAt(path: string): string | undefined {
   const entry = entryNow(path);
   return entry?.isFile() === true ? stampIn(entry) : undefined;
 }
 
-function stampIn({ ino, size, mtimeMs }: Stats): string {
-  return `${ino}:${size}:${mtimeMs}`;
-}
+const stampIn = ({ ino, size, mtimeMs }: Stats): string => `${ino}:${size}:${mtimeMs}`;
 
 /** Creates a stub, and its folder if it is missing. Returns its stamp. Throws the error of the system, also if the path exists. */
 function writeStub(path: string, bytes: number): string {

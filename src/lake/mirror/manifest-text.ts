@@ -30,12 +30,11 @@ export function joinManifests(
   return Buffer.concat([remote, ...own.map((line) => Buffer.from(`${line}\n`))]);
 }
 
-function linesOf(lines: Buffer): string[] {
-  return lines
+const linesOf = (lines: Buffer): string[] =>
+  lines
     .toString()
     .split('\n')
     .filter((line) => line !== '');
-}
 
 /**
  * `changed`: files that this writer has put or will remove, as manifest lines name them. The lines of both can stand in one manifest
@@ -114,6 +113,4 @@ export function nameInLines(key: string, seriesFolder: string): string {
 }
 
 /** The file, and the zip of which it may be the sidecar: `a.zip.CHECKSUM` goes with `a.zip`. */
-export function withZip(key: string): readonly string[] {
-  return [key, key.replace(/\.[^./]*$/, '')];
-}
+export const withZip = (key: string): readonly string[] => [key, key.replace(/\.[^./]*$/, '')];

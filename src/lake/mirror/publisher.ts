@@ -250,6 +250,5 @@ export class Publisher {
   }
 }
 
-function isConflict(error: unknown): boolean {
-  return error instanceof CryptodlError && error.code === 'lake-conflict';
-}
+const isConflict = (error: unknown): boolean =>
+  error instanceof CryptodlError && error.code === 'lake-conflict';

@@ -89,9 +89,7 @@ export class StagedZips {
 }
 
 /** Names of jobs and keys may have any characters. */
-function digest(text: string): string {
-  return createHash('sha256').update(text).digest('hex').slice(0, 32);
-}
+const digest = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 32);
 
 /** Undefined for a record of another version of the object, and for any other text. */
 function recordIn(text: string | undefined, object: ListedObject): ZipRecord | 'absent' | undefined {

@@ -10,9 +10,7 @@ export type Client = S3;
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Files with one secret often end with a line break. */
-function trimmed(text = ''): string | undefined {
-  return text.trim() === '' ? undefined : text.trim();
-}
+const trimmed = (text = ''): string | undefined => (text.trim() === '' ? undefined : text.trim());
 
 /** Undefined without both keys. */
 export function ofEnvironment(environment: Environment): S3Keys | undefined {

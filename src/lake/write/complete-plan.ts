@@ -53,9 +53,8 @@ function interleaved(others: readonly ObjectLine[], lines: readonly ObjectLine[]
 }
 
 /** Whether the held rows stay unless REST has more rows. */
-function isOptionalReplacement({ object, action }: Task): boolean {
-  return action.kind === 'fetch' && object.rest?.keepsHeld !== undefined;
-}
+const isOptionalReplacement = ({ object, action }: Task): boolean =>
+  action.kind === 'fetch' && object.rest?.keepsHeld !== undefined;
 
 /** Whether no row of an intact file can stay: its days get files of their own, or its rows have other settings. */
 function mustBeRewritten({ inFile }: ExistingFile, { settings, split }: PartitionPlan): boolean {

@@ -46,9 +46,8 @@ export async function readExistingFile(
   };
 }
 
-export function fetchedPeriods(plan: PartitionPlan): Period[] {
-  return plan.tasks.filter((task) => task.action.kind === 'fetch').map((task) => task.object.period);
-}
+export const fetchedPeriods = (plan: PartitionPlan): Period[] =>
+  plan.tasks.filter((task) => task.action.kind === 'fetch').map((task) => task.object.period);
 
 /** Lines whose rows would be lost: their file is replaced, and no received object covers their period. */
 export function lostLines(file: ExistingFile, received: readonly Period[]): ObjectLine[] {

@@ -149,9 +149,8 @@ function resultOf(
   };
 }
 
-function factsOf(made: readonly MadeFile[], key: string): ObjectFacts | undefined {
-  return made.map(({ result }) => result.written.get(key)).find((facts) => facts !== undefined);
-}
+const factsOf = (made: readonly MadeFile[], key: string): ObjectFacts | undefined =>
+  made.map(({ result }) => result.written.get(key)).find((facts) => facts !== undefined);
 
 function shorterRevisions(
   { existing, received }: PlannedWrite,

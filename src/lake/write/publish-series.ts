@@ -33,6 +33,5 @@ export async function reopenSeries(context: WriterContext, plan: PartitionPlan):
   await backingOf(folder)?.reopenSeries(folder);
 }
 
-function folderOf({ paths, exchange }: WriterContext, { series }: PartitionPlan): string {
-  return join(paths.root, seriesFolder(exchange.name, series));
-}
+const folderOf = ({ paths, exchange }: WriterContext, { series }: PartitionPlan): string =>
+  join(paths.root, seriesFolder(exchange.name, series));

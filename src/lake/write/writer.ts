@@ -86,9 +86,8 @@ export function emptyResult(failed: ReadonlyMap<string, CryptodlError>): WriteRe
   return { written: new Map(), failed, files: 0, bytes: 0, duplicatesAcross: 0, overlaps: [] };
 }
 
-export function failAll(received: readonly ReceivedObject[], error: CryptodlError): WriteResult {
-  return emptyResult(new Map(received.map(({ object }) => [object.key, error])));
-}
+export const failAll = (received: readonly ReceivedObject[], error: CryptodlError): WriteResult =>
+  emptyResult(new Map(received.map(({ object }) => [object.key, error])));
 
 /** The error for an object whose only file is damaged or missing. `quarantinePath`: the damaged file; undefined for a missing one. */
 export function lostError(file: string, key: string, quarantinePath: string | undefined): CryptodlError {

@@ -132,9 +132,8 @@ export async function lostZips(
   return { stillHeld, failed, lines, quarantined };
 }
 
-async function pathOf(paths: LakePaths, file: string): Promise<string> {
-  return join(await paths.folder(dirname(file)), basename(file));
-}
+const pathOf = async (paths: LakePaths, file: string): Promise<string> =>
+  join(await paths.folder(dirname(file)), basename(file));
 
 /**
  * Moves to the quarantine the files in the places of the new zips, if no manifest line names them. Resolves with their number. A file that equals

@@ -58,18 +58,15 @@ const ORDERING = ['from', 'to', 'days', 'months', 'format', 'quote', 'shard', 'j
 const isSame = (one: RunIdentity, other: RunIdentity): boolean => selectionOf(one) === selectionOf(other);
 
 /** A text that is the same for all runs of one selection. */
-export function selectionOf({ verb, job, options }: RunIdentity): string {
-  return JSON.stringify([verb, job, ...SELECTING.map((name) => options[name])]);
-}
+export const selectionOf = ({ verb, job, options }: RunIdentity): string =>
+  JSON.stringify([verb, job, ...SELECTING.map((name) => options[name])]);
 
 /** A text that is the same for all runs that ask for the same. */
-function askedOf(run: RunIdentity): string {
-  return selectionOf(run) + JSON.stringify(ORDERING.map((name) => run.options[name]));
-}
+const askedOf = (run: RunIdentity): string =>
+  selectionOf(run) + JSON.stringify(ORDERING.map((name) => run.options[name]));
 
-function layerOf({ verb, job, options }: RunIdentity): string {
-  return JSON.stringify([verb, job, options['market'], options['dataset'], options['interval']]);
-}
+const layerOf = ({ verb, job, options }: RunIdentity): string =>
+  JSON.stringify([verb, job, options['market'], options['dataset'], options['interval']]);
 
 /**
  * Whether a run ended before its order was written, and no run has written one since. The next run with symbols of the same market, dataset and interval decides what is

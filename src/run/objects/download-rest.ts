@@ -134,9 +134,8 @@ function rowsAround(rows: readonly Row[], short: ShortObject): { inside: number;
   return { inside, outside: instants.length - inside };
 }
 
-function isBeforeHistory(error: unknown): boolean {
-  return error instanceof CryptodlError && error.code === 'before-history';
-}
+const isBeforeHistory = (error: unknown): boolean =>
+  error instanceof CryptodlError && error.code === 'before-history';
 
 function absenceOf({ reasonIfEmpty, fills }: RestPeriod, isBeforeFirst: boolean): AbsenceReason {
   const { at } = REASON_FACTS[reasonIfEmpty];

@@ -117,9 +117,8 @@ async function unpublished(context: PublicationContext, awaited: readonly Expect
   });
 }
 
-function groupOf({ series: { market, dataset, interval }, period }: Expected): string {
-  return [market, dataset, interval ?? '', period.from].join(' ');
-}
+const groupOf = ({ series: { market, dataset, interval }, period }: Expected): string =>
+  [market, dataset, interval ?? '', period.from].join(' ');
 
 async function lookAt({ exchange, today, listSeries }: PublicationContext, { series, period }: Expected) {
   // The previous period shows whether the series is still published, even if only sidecars can be requested.

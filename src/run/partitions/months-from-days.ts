@@ -169,6 +169,5 @@ export class MonthsFromDays {
 }
 
 /** Identifies the series, format and month of a plan. The label of a day file has the day too. */
-function idOf({ series, settings, label }: PartitionPlan): string {
-  return JSON.stringify([series, settings.format, label.slice(0, 'YYYY-MM'.length)]);
-}
+const idOf = ({ series, settings, label }: PartitionPlan): string =>
+  JSON.stringify([series, settings.format, label.slice(0, 'YYYY-MM'.length)]);

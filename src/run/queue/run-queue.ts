@@ -207,6 +207,5 @@ export class RunQueue {
 const isFetch = ({ action }: Task): boolean => action.kind === 'fetch';
 
 /** The writer also decides about held rows of absent objects. */
-function isForWriter({ end }: Arrival): boolean {
-  return 'received' in end || ('instead' in end && end.instead.kind === 'absent');
-}
+const isForWriter = ({ end }: Arrival): boolean =>
+  'received' in end || ('instead' in end && end.instead.kind === 'absent');

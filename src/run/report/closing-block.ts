@@ -129,9 +129,8 @@ function work({ tally, network, times: { workMs } }: Closing): string[] {
   ];
 }
 
-function noteLines(tally: Tally, notes: readonly Note[]): string[] {
-  return notes.flatMap((note) => named(tally, NOTES[note], note));
-}
+const noteLines = (tally: Tally, notes: readonly Note[]): string[] =>
+  notes.flatMap((note) => named(tally, NOTES[note], note));
 
 function failedLines(tally: Tally): string[] {
   return (Object.keys(tally.failedBy) as ErrorCode[]).flatMap((code) => {

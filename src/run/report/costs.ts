@@ -123,6 +123,5 @@ export class LoopDelay {
   }
 }
 
-function delayMs(nanoseconds: number): number {
-  return Math.max(0, Math.round(nanoseconds / NANOSECONDS - RESOLUTION_MS));
-}
+const delayMs = (nanoseconds: number): number =>
+  Math.max(0, Math.round(nanoseconds / NANOSECONDS - RESOLUTION_MS));

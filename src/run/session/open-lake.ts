@@ -55,9 +55,8 @@ export async function closeLake(paths: LakePaths, { lock, runFolder }: LakeParts
 }
 
 /** The new folder of a run for its temporary files: in --temp-dir, else in the lake. Nothing is created. */
-export function newRunFolder({ options, paths, tempFolder }: Session): string {
-  return tempPath(options.tempDir === undefined ? paths.staging : tempFolder, runFolderKind(paths));
-}
+export const newRunFolder = ({ options, paths, tempFolder }: Session): string =>
+  tempPath(options.tempDir === undefined ? paths.staging : tempFolder, runFolderKind(paths));
 
 /**
  * The kind of the temporary files of all runs of a lake. It depends on device and inode of the lake, because two containers may have

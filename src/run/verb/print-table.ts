@@ -73,9 +73,8 @@ export async function printRows(
 }
 
 /** A row as a CSV line; lists and structs are JSON. */
-function csvRow(row: readonly Cell[]): string {
-  return csvLine(row.map((cell) => (cell === null ? null : plainText(cell))));
-}
+const csvRow = (row: readonly Cell[]): string =>
+  csvLine(row.map((cell) => (cell === null ? null : plainText(cell))));
 
 function plainText(cell: Exclude<Cell, null>): string {
   if (typeof cell === 'string') return cell;

@@ -39,9 +39,8 @@ export async function tablesInStatement(duckdb: DuckDb, text: string): Promise<R
   return names;
 }
 
-export function notOneSelect(): Error {
-  return usage(READS, 'for other statements, use DuckDB with the views that cryptodl sql --views prints');
-}
+export const notOneSelect = (): Error =>
+  usage(READS, 'for other statements, use DuckDB with the views that cryptodl sql --views prints');
 
 interface Tree {
   readonly error_type?: string;

@@ -56,9 +56,8 @@ export async function judgeLake(request: VerbRequest<'out' | 'now'>) {
   return { summary, orders, run, refused };
 }
 
-function sumOf(orders: readonly JudgedOrder[], name: 'series' | 'lacking' | 'rows' | 'days'): number {
-  return orders.reduce((all, order) => all + order[name], 0);
-}
+const sumOf = (orders: readonly JudgedOrder[], name: 'series' | 'lacking' | 'rows' | 'days'): number =>
+  orders.reduce((all, order) => all + order[name], 0);
 
 /** `3 of 58 series lack 1,440 rows` */
 function verdictText(
@@ -94,9 +93,8 @@ function mendingCommands(lacking: readonly JudgedOrder[], root: string): string 
   return commands.map((command) => commandLine(command) + lakeFlag(root)).join('; ');
 }
 
-function flags(values: Readonly<Record<string, string | null | undefined>>): string[] {
-  return Object.entries(values).flatMap(([name, value]) => (value ? [`--${name}`, value] : []));
-}
+const flags = (values: Readonly<Record<string, string | null | undefined>>): string[] =>
+  Object.entries(values).flatMap(([name, value]) => (value ? [`--${name}`, value] : []));
 
 /** The words of the command that fetches what an order lacks. Without symbols, a run continues all open orders. */
 function words(order: Order): string[] {

@@ -110,6 +110,5 @@ function daysToRepair(
   return rangesOf(spansOf([...days].map(dayPeriod)));
 }
 
-function periodsOfLines(lines: readonly ObjectLine[]): Period[] {
-  return lines.flatMap((line) => parsePeriod(line.cadence, line.period) ?? []);
-}
+const periodsOfLines = (lines: readonly ObjectLine[]): Period[] =>
+  lines.flatMap((line) => parsePeriod(line.cadence, line.period) ?? []);

@@ -56,9 +56,8 @@ export const TARDIS: ExportProgram = {
   ],
 };
 
-function ofDataset(sources: readonly SeriesRows[], dataset: string): SeriesRows[] {
-  return sources.filter(({ series }) => series.dataset === dataset);
-}
+const ofDataset = (sources: readonly SeriesRows[], dataset: string): SeriesRows[] =>
+  sources.filter(({ series }) => series.dataset === dataset);
 
 /** The sources of each contract. `pair`: the index prices of its pair, if the contract has none. */
 function contractsOf(sources: readonly SeriesRows[]) {
