@@ -61,7 +61,7 @@ export function createAttempt(stack: AttemptOptions): Stack {
   );
 }
 
-/** Several lanes as one stack: their permits, connections and figures together. */
+/** The requests through one proxy, or without one. The functions below join the permits and connections of several lanes. */
 interface Lane {
   /** Undefined for the lane without a proxy. */
   readonly label: string | undefined;

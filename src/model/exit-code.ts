@@ -1,4 +1,4 @@
-/** Exit codes, except for code 1 of a failed check of `doctor` and of a stdout that cannot be written (`process.ts`). */
+/** Exit codes, except for code 1 of a failed check of `doctor`, of a stdout that cannot be written (`process.ts`), and of a Node that is too old (`bin/cryptodl.js`). */
 import type { ErrorCode } from './errors.js';
 
 export interface RunStatus {

@@ -209,7 +209,7 @@ function refuseLargePlan(session: RunSession, plan: Plan): void {
   );
 }
 
-/** Loads only the modules of the verb: the start is faster and opens fewer files. */
+/** Loads only the modules of the verb, so that the start is faster. */
 async function selectionOf(
   session: RunSession,
   { resolved, read, verb, failures, select }: RunRequest,
@@ -223,7 +223,7 @@ async function selectionOf(
   return ofShard(session, await selection);
 }
 
-/** Loads the session late: Node opens all statically imported files at once, and the process may have a low limit of open files. */
+/** Loads the session late. Without the bundle, Node opens all statically imported files at once, and the process may have a low limit of open files. */
 async function sessionOf(request: Parameters<typeof openSession<Options<RunFlag>>>[0]): Promise<RunSession> {
   const { openSession } = await import('./session/session.js');
   const session = openSession(request);

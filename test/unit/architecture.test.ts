@@ -176,7 +176,7 @@ const PACKAGE = 'library.ts';
 const NO_FOLDERS = ['common', 'helper', 'helpers', 'lib', 'misc', 'shared', 'util', 'utils'];
 /** The library reads it for buckets only, because the credentials of AWS stand there. */
 const READS_ENVIRONMENT = ['library/lake-in-bucket.ts', 'process.ts'];
-/** write-data.ts is the way to stdout; program.ts prints help, which is text of ours. */
+/** write-data.ts is the way of data to stdout, and program.ts prints help. Other text goes through `printLines`. */
 const WRITES_TO_STREAMS = ['cli/program.ts', 'terminal/write-data.ts'];
 
 interface SourceFile {
