@@ -6,7 +6,7 @@ import { sameInterval } from '../../model/units.js';
 
 /** A market of the exchange of the run by its name or by one of other tools (`usdm` is `um`), or `all`. */
 export function market(known: readonly string[]): Parse<string> {
-  return (value, where, exchange) =>
+  return (value, where, { exchange } = {}) =>
     choice([...(exchange?.markets ?? known), ALL], MARKET_ALIASES)(value, where);
 }
 
@@ -18,7 +18,7 @@ export const HAS = { archive: isArchived, rest: isMetric, any: () => true } as c
  * from; another name of two datasets means the one of there. Other texts stay, because markets have different datasets.
  */
 export function dataset(from: keyof typeof HAS): Parse<string> {
-  return (value, where, exchange) => {
+  return (value, where, { exchange } = {}) => {
     const word = folded(text(value, where));
     const isMeant = ({ name, aliases }: Pick<DatasetSpec, 'name' | 'aliases'>): boolean =>
       [name, ...aliases].some((other) => folded(other) === word);
@@ -36,7 +36,7 @@ export function dataset(from: keyof typeof HAS): Parse<string> {
  * stay, because datasets have different intervals.
  */
 export function interval(known: readonly string[]): Parse<string> {
-  return (value, where, exchange) => {
+  return (value, where, { exchange } = {}) => {
     const word = text(value, where);
     const intervals = exchange?.intervals ?? known;
     return intervals.includes(word) ? word : (sameInterval(word, intervals) ?? word);

@@ -4,7 +4,7 @@ import { duration, LIST, oneOf, section, takes, words } from './flag-spec.js';
 import { asset, dataset, interval, market } from './exchange-values.js';
 import * as parse from './parsers.js';
 import { shard } from './shard.js';
-import { symbols } from './symbols.js';
+import { symbolsOption } from './symbols.js';
 import { date, instant, timeOfDay, until } from './dates.js';
 
 const exchange = readExchangeWords();
@@ -16,7 +16,7 @@ export const SELECTION_FLAGS = section({ group: 'What' })({
     value: 'LIST',
     list: 'joined',
     doc: "names or globs like '*USDT', separated by commas; '!BUSD*' excludes, @FILE reads a file, - reads stdin, all selects all; without this flag, the series of the lake, or all symbols (list, universe)",
-    parse: symbols,
+    parse: symbolsOption,
     aka: ['symbol', 'p', 'pair', 'pairs', 'ticker', 'tickers', 'coin', 'coins', 'instrument'],
   },
   market: {
@@ -53,6 +53,7 @@ export const SELECTION_FLAGS = section({ group: 'What' })({
     ...LIST,
     doc: 'only symbols with this quote asset, for example USDT; several are separated by commas',
     parse: asset,
+    derive: (): readonly string[] => [],
   },
   'skip-unknown': 'leave out unknown names of --symbols, with a warning; without this flag, they are refused',
   shard: {

@@ -75,7 +75,7 @@ export function selectListed(
   const isNothingLeft = patterns.globs.length === 0 && meant.every((name) => elsewhere.has(name));
   const names = isNothingLeft || takesElsewhere ? meant : meant.filter((name) => !elsewhere.has(name));
   const available = isNothingLeft || !takesElsewhere ? listed : all;
-  const symbols = selectSymbols({ ...patterns, names }, options.quote ?? [], available, {
+  const symbols = selectSymbols({ ...patterns, names }, options.quote, available, {
     ...owner,
     skipUnknown: !isNothingLeft && options.skipUnknown,
     warn: observer.warn.bind(observer),
@@ -120,7 +120,7 @@ function withoutListing(
   patterns: SymbolPatterns,
   error: CryptodlError,
 ): readonly string[] {
-  const symbols = namesOnly(patterns, context.options.quote ?? []);
+  const symbols = namesOnly(patterns, context.options.quote);
   if (symbols === undefined) {
     // The hint of this error says that the same command may succeed later.
     if (error.code === 'wait-too-long') throw error;

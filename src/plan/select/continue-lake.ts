@@ -93,7 +93,7 @@ function isChosen(series: Series, context: LakeContext, given: ReadonlySet<strin
     return value === undefined ? given.has('dataset') : values.includes(value);
   });
   if (!areMeant) return false;
-  return options.quote === undefined || options.quote.some((quote) => hasQuote(series.symbol, quote));
+  return options.quote.length === 0 || options.quote.some((quote) => hasQuote(series.symbol, quote));
 }
 
 async function continuations(

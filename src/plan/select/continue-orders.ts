@@ -123,7 +123,7 @@ export function askedOrders(
       dataset,
       ...(interval === undefined ? {} : { interval }),
       words: [...order.words],
-      quote: [...(options.quote ?? [])],
+      quote: [...options.quote],
       ...(options.shard === undefined ? {} : { shard: options.shard.text }),
       settings: one.settings,
       first: order.first === undefined ? null : dayText(order.first),

@@ -83,7 +83,7 @@ function indexesOf(
   const isOther = (series: Series): boolean =>
     series.dataset === INDEX && pairs.has(pairName(series)) && !chosen.includes(series);
   if (!held.some(isOther)) return [];
-  const options = { ...resolved.options, quote: undefined };
+  const options = { ...resolved.options, quote: [] };
   return filterHeldSeries(held, { ...resolved, options }).filter(isOther);
 }
 

@@ -29,7 +29,7 @@ function choose(exchange: ExchangeSpec, word: string | undefined, { options, ori
   const market = oneMarket(exchange, options, 'schema');
   const hint = 'cryptodl list datasets shows all';
   if (word === undefined) throw usage('schema needs a dataset', hint);
-  const name = parseDataset('any')(word, 'schema', namesOf(exchange));
+  const name = parseDataset('any')(word, 'schema', { exchange: namesOf(exchange) });
   const owner = findDataset(exchange, market, name) === undefined ? marketWith(exchange, name) : market;
   const spec = owner === undefined ? undefined : findDataset(exchange, owner, name);
   if (owner === undefined || spec === undefined) {

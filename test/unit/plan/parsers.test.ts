@@ -164,13 +164,13 @@ const ACCEPTED: readonly (readonly [name: string, value: unknown, ...texts: stri
 it.each(ACCEPTED.flatMap(([name, value, ...texts]) => texts.map((text) => ({ name, text, value }))))(
   '$name takes $text',
   ({ name, text, value }) => {
-    expect(parserOf(name)(text, '--x', EXCHANGE)).toEqual(value);
+    expect(parserOf(name)(text, '--x', { exchange: EXCHANGE })).toEqual(value);
   },
 );
 
 function refusal(name: string, text: string): CryptodlError {
   try {
-    parserOf(name)(text, 'CRYPTODL_X', EXCHANGE);
+    parserOf(name)(text, 'CRYPTODL_X', { exchange: EXCHANGE });
   } catch (error) {
     if (error instanceof CryptodlError && error.code === 'usage') return error;
     throw error;
