@@ -27,7 +27,7 @@ import { networkFigures } from '../report/network-figures.js';
 import type { LiveRun } from '../report/live-run.js';
 import { marketsOf } from '../../plan/select/select-datasets.js';
 import { archiveAnswers, probeSidecar } from '../../exchange/archive-client.js';
-import { openListing } from '../../exchange/open-listing.js';
+import { openListing } from '../../exchange/listing.js';
 import { exchangeHosts, refuseBanned } from '../../exchange/routes.js';
 
 export interface HttpRequest extends Omit<VerbRequest<SessionFlag>, 'read' | 'signal'> {
