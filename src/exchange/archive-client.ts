@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { CryptodlError, NO_CONNECTION } from '../model/errors.js';
 import type { Fetch, FetchResponse, Priority } from '../model/fetch.js';
 import type { Failover } from '../http/retry/fallback-host.js';
-import { keyPath } from './keys.js';
+import { urlPathOf } from './keys.js';
 import type { Archive, Sidecar } from './exchange.js';
 
 export interface ArchiveAccess {
@@ -57,7 +57,7 @@ function fetchSmall(
   key: string,
   bypassCache = false,
 ): Promise<FetchResponse> {
-  const url = `${archiveUrl}/${keyPath(key)}`;
+  const url = `${archiveUrl}/${urlPathOf(key)}`;
   const request = { url, bucket: 'archive', priority, maxBytes: SIDECAR_MAX_BYTES, bypassCache };
   return fetch(request, { signal, traceId: randomUUID() });
 }

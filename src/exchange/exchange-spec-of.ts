@@ -2,7 +2,7 @@
 import { parsePeriod } from '../model/calendar.js';
 import type { Cadence, Market } from '../model/task.js';
 import type { ColumnSpec, DatasetFacts, OfferFacts, ExchangeFacts } from './facts.js';
-import type { Span, DatasetSpec, MarketSpec, ExchangeSpec } from './exchange-spec.js';
+import type { PublishedSpan, DatasetSpec, MarketSpec, ExchangeSpec } from './exchange-spec.js';
 
 /** Throws a RangeError for a dataset without a description. test/unit/exchange/exchange-spec.test.ts checks the other references between the files of config/. */
 export function exchangeSpecOf(
@@ -55,7 +55,7 @@ function columnsOf(facts: DatasetFacts, offer: OfferFacts): ColumnSpec[] {
     .map((column) => ({ ...column, ...offer.columns[column.name] }) as ColumnSpec);
 }
 
-function spanOf(offer: OfferFacts, cadence: Cadence): Span {
+function spanOf(offer: OfferFacts, cadence: Cadence): PublishedSpan {
   const { first, last } = offer.cadences[cadence] ?? {};
   return { first: parsePeriod(cadence, first ?? ''), last: parsePeriod(cadence, last ?? '') };
 }

@@ -5,7 +5,7 @@ import { DURATION_MS } from '../model/units.js';
 import type { ColumnSpec, DatasetFacts, OfferFacts, ExchangeFacts } from './facts.js';
 
 /** First and last known period. `last` is undefined if unknown, or if the dataset is still published. */
-export interface Span {
+export interface PublishedSpan {
   readonly first?: Period | undefined;
   readonly last?: Period | undefined;
 }
@@ -18,7 +18,7 @@ export interface DatasetSpec
   readonly name: string;
   readonly aliases: readonly string[];
   readonly cadences: readonly Cadence[];
-  readonly spans: Readonly<Partial<Record<Cadence, Span>>>;
+  readonly spans: Readonly<Partial<Record<Cadence, PublishedSpan>>>;
   /** Intervals by cadence, for datasets with an interval in their keys. */
   readonly intervals?: Readonly<Record<Cadence, readonly string[]>> | undefined;
   readonly columns: readonly ColumnSpec[];

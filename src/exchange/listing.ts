@@ -21,7 +21,7 @@ export interface Listing {
    */
   objects(prefix: string, marker?: string, pageSize?: number): AsyncGenerator<readonly ListedObject[]>;
   /** Time of the oldest copy that replaced pages of this prefix, in epoch milliseconds; undefined if none did. */
-  copiedAt?(prefix: string): number | undefined;
+  copiedAtMs?(prefix: string): number | undefined;
 }
 
 /** Copies of earlier walks to the end. They replace a listing that does not answer. */
@@ -119,7 +119,7 @@ export function createListing(
     async *objects(prefix, marker, pageSize) {
       for await (const page of pages(walk, prefix, marker, pageSize)) yield page.objects;
     },
-    copiedAt: (prefix) => copied.get(prefix),
+    copiedAtMs: (prefix) => copied.get(prefix),
   };
 }
 

@@ -5,7 +5,7 @@ import type { Throttle } from '../http/throttle/throttle.js';
 import type { Observer } from '../model/observer.js';
 import type { Market, Series } from '../model/task.js';
 import type { RouteSpec } from './facts.js';
-import type { Page, Span } from './rest-rows.js';
+import type { Page, TimeSpan } from './rest-rows.js';
 
 export interface Addresses {
   readonly archiveUrl: string;
@@ -48,5 +48,5 @@ export interface TradedSymbol {
 export interface Rest {
   /** The symbols of a market. Also takes the request limits from the answer of the host. */
   symbols(market: Market): Promise<readonly TradedSymbol[]>;
-  pages(route: RouteSpec, series: Series, span: Span): AsyncGenerator<Page>;
+  pages(route: RouteSpec, series: Series, span: TimeSpan): AsyncGenerator<Page>;
 }

@@ -4,7 +4,7 @@ import type { ExchangeHosts } from '../http/exchange-hosts.js';
 import { DAY_MS, parseDay, startOfDay } from '../model/calendar.js';
 import type { Market, Period, Series } from '../model/task.js';
 import type { RouteSpec } from './facts.js';
-import type { Span } from './rest-rows.js';
+import type { TimeSpan } from './rest-rows.js';
 import type { Exchange } from './exchange.js';
 import type { Addresses } from './rest-api.js';
 import { findDataset, intervalMs, type DatasetSpec, type ExchangeSpec } from './exchange-spec.js';
@@ -29,7 +29,7 @@ export function reachMs(exchange: ExchangeSpec, series: Series): number | undefi
 }
 
 /** The span of the row times of these days, in epoch ms. Some datasets label a row with the end of its interval. */
-export function restSpan(spec: DatasetSpec, { from, to }: Pick<Period, 'from' | 'to'>): Span {
+export function restSpan(spec: DatasetSpec, { from, to }: Pick<Period, 'from' | 'to'>): TimeSpan {
   return { fromMs: startOf(spec, from), toMs: startOf(spec, to) };
 }
 

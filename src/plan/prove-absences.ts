@@ -38,7 +38,7 @@ export async function proveAbsences(context: ProofContext, choices: readonly Cho
 /** Where the listings do not tell, nothing is proven, and what earlier runs have proven stays. */
 async function prove(context: ProofContext, choice: Choice): Promise<Proof> {
   const listing = await context.list(choice.period.cadence);
-  const isCurrent = listing.isProbed !== true && listing.copiedAt === undefined;
+  const isCurrent = listing.isProbed !== true && listing.copiedAtMs === undefined;
   const found = isCurrent ? await unlessListingFault(reasonOf(context, listing, choice)) : undefined;
   if (found === undefined) return { absent: provenBefore(context, choice.period) ?? choice.absent };
   const isAsked = needsRest(context, found.absent, choice.period);

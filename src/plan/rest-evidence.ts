@@ -2,7 +2,7 @@
 import { CryptodlError } from '../model/errors.js';
 import type { Period, Series } from '../model/task.js';
 import type { DayRange } from '../lake/catalogue/spans.js';
-import { NOT_IN_REST, type Span } from '../exchange/rest-rows.js';
+import { NOT_IN_REST, type TimeSpan } from '../exchange/rest-rows.js';
 import { routesOf } from '../exchange/routes.js';
 import type { Exchange } from '../exchange/exchange.js';
 import type { Rest } from '../exchange/rest-api.js';
@@ -36,7 +36,7 @@ export function keptByRest(offer: RestOffer | undefined, { from, to }: DayRange)
 export async function firstTimeInRest(
   { exchange, rest }: { readonly exchange: Exchange; readonly rest: Pick<Rest, 'pages'> },
   series: Series,
-  span: Span,
+  span: TimeSpan,
 ): Promise<number | undefined> {
   const [routed] = routesOf(exchange, series);
   if (routed === undefined) return undefined;

@@ -372,7 +372,7 @@ export class SymbolLife {
     const prefix = exchange.archive.seriesPrefix(series, cadence);
     return this.#answers(`${prefix} ${what}`, async () => {
       const periods = await act();
-      if (listing.copiedAt?.(prefix) === undefined) return periods;
+      if (listing.copiedAtMs?.(prefix) === undefined) return periods;
       throw new CryptodlError('unreachable', `the listing of ${prefix} is a copy`);
     });
   }

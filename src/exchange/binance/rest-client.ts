@@ -24,8 +24,8 @@ export interface RestRequest {
   readonly weight: number;
 }
 
-/** `servedAt`: the time of the host in epoch milliseconds; NaN if the answer does not tell. */
-type Read<T> = (content: unknown, servedAt: number) => T;
+/** `servedAtMs`: the time of the host in epoch milliseconds; NaN if the answer does not tell. */
+type Read<T> = (content: unknown, servedAtMs: number) => T;
 
 /** Every recorded page and `exchangeInfo` is smaller. */
 const MAX_BYTES = 64 * 1024 * 1024;

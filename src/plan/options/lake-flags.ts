@@ -1,7 +1,7 @@
 /** Flags about the lake: its files, what is printed, checks, and limits of a run. */
 import { FORMATS } from '../../model/task.js';
 import { lake } from './addresses.js';
-import { duration, file, folder, oneOf, section, takes } from './flag-spec.js';
+import { takesDuration, file, folder, oneOf, section, takes } from './flag-spec.js';
 import * as parse from './parsers.js';
 
 /** A sample of the periods of each series: `--sample 5`, or with the seed of an earlier draw `--sample 5:1f2e3d4c`. */
@@ -129,7 +129,7 @@ export const SAFETY_FLAGS = section({ group: 'Safety' })({
     doc: 'end with exit code 4 if a series of the run lacks data; what is proven to be absent does not count, and neither does what is not due yet',
   },
   'error-on-nothing': 'end with exit code 5 if nothing new was written',
-  'wait-lock': duration(
+  'wait-lock': takesDuration(
     'wait this long for the lock of the lake; without this flag, a locked lake ends the run at once with exit code 6',
   ),
   min: takes('PERCENT', parse.percent)(

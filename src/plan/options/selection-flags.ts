@@ -1,6 +1,6 @@
 /** Flags that select what is downloaded or shown: series, jobs and days, and times of a run. */
 import { ALL, MARKETS, readExchangeWords } from '../../exchange/names.js';
-import { duration, LIST, oneOf, section, takes, words } from './flag-spec.js';
+import { takesDuration, LIST, oneOf, section, takes, words } from './flag-spec.js';
 import { asset, dataset, interval, market } from './exchange-values.js';
 import * as parse from './parsers.js';
 import { shard } from './shard.js';
@@ -96,8 +96,8 @@ export const TIME_FLAGS = section({ group: 'When' })({
     doc: 'wait until the archive has published the newest period; this applies to each selected series that has not ended; the run waits at most until a time of day (08:30, UTC) or an instant (2026-11-21T08:30:00Z), or for a duration (90m)',
     parse: until,
   },
-  jitter: duration('wait for a random time before the run starts; TIME is the maximum'),
-  'max-duration': duration(
+  jitter: takesDuration('wait for a random time before the run starts; TIME is the maximum'),
+  'max-duration': takesDuration(
     'start no new download after this time; downloads in progress are finished and committed, the others are listed in the failure report; a run that is still planning ends without a report (exit code 3)',
   ),
   exact:

@@ -1,7 +1,7 @@
 /** Flags of single verbs: those that draw, print rows or write files for other programs, `universe`, schedules, queues, `serve` and `doctor`. */
 import * as parse from './parsers.js';
 import { EVERY, every } from './dates.js';
-import { count, file, LIST, oneOf, section, takes, timeout, words } from './flag-spec.js';
+import { count, file, LIST, oneOf, section, takes, takesTimeout, words } from './flag-spec.js';
 import { DAY_MS } from '../../model/calendar.js';
 import { GRAINS, MEASURES } from './periods.js';
 import { parseDurationMs } from '../../model/units.js';
@@ -65,7 +65,7 @@ export const QUEUE_FLAGS = section({ group: 'How' })({
     'fetch: put the zips of jobs into the bucket of the lake; convert: write the lake from these zips; both: do each job as a whole, and convert',
     { default: 'both' },
   ),
-  lease: timeout('time after which the jobs of a killed worker go to other workers', { default: '1m' }),
+  lease: takesTimeout('time after which the jobs of a killed worker go to other workers', { default: '1m' }),
   codes: words('with --redis: put back only the failed jobs with these error codes, separated by commas', {
     group: 'What',
   }),

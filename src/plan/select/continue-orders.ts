@@ -27,7 +27,7 @@ export const orderTerms = (
 ): OrderTerms => ({
   words: [...names, ...globs, ...exclusions.map((word) => `!${word}`)],
   first: range.from,
-  last: to?.kind === 'days' ? to.last : undefined,
+  last: to?.kind === 'days' ? to.lastDay : undefined,
   isOfMonths: months !== undefined,
 });
 

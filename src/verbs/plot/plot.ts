@@ -17,7 +17,7 @@ import { refuseForeignFile, writeOwnFile } from '../../files/own-file.js';
 import { pageFile } from '../../terminal/page-shell.js';
 import { absolutePath, lakeFlag, shellWord, shownPath } from '../../text/printable.js';
 import { MOST_STEPS, chartHtml, makeChart, type Chart } from './chart.js';
-import { chooseDataset, seriesOfSymbol, type ChosenDataset } from './choose-series.js';
+import { chooseDataset, seriesOfSymbol, type PlottedDataset } from './choose-series.js';
 import { chartText, plotColumns, type TextStyle } from './draw-text.js';
 import { readBars } from './read-bars.js';
 import { timeGrid, type TimeRange } from './time-grid.js';
@@ -121,7 +121,7 @@ const ENOUGH_BARS = 100;
 function chooseInterval(
   found: Iterable<SeriesStates>,
   { exchange, resolved, clock }: VerbRequest<QueryFlag>,
-  { series: [one], spec }: ChosenDataset,
+  { series: [one], spec }: PlottedDataset,
 ): { readonly states: SeriesStates; readonly range: TimeRange } {
   const { options } = resolved;
   const given = givenRange(options, options.nowMs ?? clock.now(), exchange);

@@ -11,7 +11,7 @@ import * as parse from '../../../src/plan/options/parsers.js';
 import { namesOf } from '../../../src/plan/options/resolve.js';
 import { concurrency } from '../../../src/plan/options/network-flags.js';
 import { shard } from '../../../src/plan/options/shard.js';
-import { calendarPeriod, measure, listName } from '../../../src/plan/options/periods.js';
+import { calendarPeriod, rankingMeasure, listName } from '../../../src/plan/options/periods.js';
 import { loadBinance } from '../../../src/exchange/binance/binance.js';
 
 const EXCHANGE = namesOf(loadBinance());
@@ -51,7 +51,7 @@ const PARSERS: Readonly<Record<string, parse.Parse<unknown>>> = {
   limit: limit(BUCKETS),
   shard,
   period: calendarPeriod,
-  measure,
+  rankingMeasure,
   list: (text) => listName(text),
 };
 
@@ -157,7 +157,7 @@ const ACCEPTED: readonly (readonly [name: string, value: unknown, ...texts: stri
   ],
   ['shard', { index: 3, count: 12, text: '3/12' }, '3/12'],
   ['period', { kind: 'calendar', text: 'month', period: 'month' }, 'month', 'Month'],
-  ['measure', 'quote_volume', 'quote_volume', 'quoteVolume'],
+  ['rankingMeasure', 'quote_volume', 'quote_volume', 'quoteVolume'],
   ['list', 'symbols', 'symbols', 'Symbols'],
 ];
 
