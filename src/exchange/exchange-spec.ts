@@ -30,11 +30,9 @@ export interface MarketSpec extends Omit<ExchangeFacts['markets'][string], 'data
 }
 
 export interface ExchangeSpec
-  extends DayStart, Pick<ExchangeFacts, 'name' | 'terms' | 'firstDay' | 'defaultMarket'> {
-  readonly hosts: Pick<ExchangeFacts['hosts'], 'archive' | 'origin' | 'listing'> &
-    Readonly<Record<string, string>>;
-  /** By the bucket of a request: `archive`, `listing`, and those of REST. */
-  readonly buckets: Readonly<Record<string, ExchangeFacts['buckets']['archive']>>;
+  extends
+    DayStart,
+    Readonly<Pick<ExchangeFacts, 'name' | 'terms' | 'firstDay' | 'defaultMarket' | 'hosts' | 'buckets'>> {
   readonly markets: Readonly<Record<Market, MarketSpec>>;
 }
 

@@ -5,6 +5,7 @@ import type { Throttle } from '../http/throttle/throttle.js';
 import type { Observer } from '../model/observer.js';
 import type { Market, Series } from '../model/task.js';
 import type { RouteSpec } from './facts.js';
+import type { Assets } from './pairs.js';
 import type { Page, TimeSpan } from './rest-rows.js';
 
 export interface Addresses {
@@ -25,6 +26,8 @@ export interface RestApi {
   bannedWith(addresses: Addresses, url: string): readonly string[];
   open(context: RestContext): Rest;
   isPerpetual(market: Market, symbol: string): boolean;
+  /** Base and quote asset by symbol, from a saved answer about the symbols; undefined for any other text. */
+  assetsIn(text: string): ReadonlyMap<string, Assets> | undefined;
 }
 
 export interface RestContext {

@@ -16,6 +16,7 @@ import type { Addresses, RestApi, RestContext } from '../rest-api.js';
 import {
   exchangeInfo,
   isPerpetual,
+  parseAssets,
   parseHeldInfo,
   weightBucket,
   type ExchangeInfo,
@@ -101,6 +102,7 @@ function binanceRest({ spot, spotPublic }: ExchangeSpec['hosts']): RestApi {
     places: restPlaces,
     bannedWith,
     isPerpetual,
+    assetsIn: parseAssets,
     open: (session) => {
       const { options, fetch, throttle, observer, signal } = session;
       const client = new RestClient({

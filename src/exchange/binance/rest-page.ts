@@ -2,7 +2,8 @@
 import { CryptodlError } from '../../model/errors.js';
 import type { Series } from '../../model/task.js';
 import type { RouteSpec } from '../facts.js';
-import { shownValue, type RestRow } from '../rest-rows.js';
+import { shownValue } from '../rest-csv.js';
+import type { RestRow } from '../rest-rows.js';
 import { contractPair } from './exchange-info.js';
 
 /** Query parameters of one request. Both times are inclusive. */

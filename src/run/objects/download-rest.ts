@@ -13,10 +13,10 @@ import {
   NOT_IN_REST,
   SETTLE_MS,
   SpanRows,
-  rowsAsCsv,
   type PeriodRows,
   type RestRow,
 } from '../../exchange/rest-rows.js';
+import { rowsAsCsv } from '../../exchange/rest-csv.js';
 import { restSpan, routesOf } from '../../exchange/routes.js';
 import { findDataset, type DatasetSpec } from '../../exchange/exchange-spec.js';
 import type { Session } from '../session/session.js';

@@ -9,7 +9,8 @@ import { readExchangeInfo } from '../../../src/exchange/binance/exchange-info.js
 import type { ExchangeInfo } from '../../../src/exchange/binance/exchange-info.js';
 import { seriesPages } from '../../../src/exchange/binance/series-pages.js';
 import { readRestPage } from '../../../src/exchange/binance/rest-page.js';
-import { rowsAsCsv, type RestRow } from '../../../src/exchange/rest-rows.js';
+import { rowsAsCsv } from '../../../src/exchange/rest-csv.js';
+import type { RestRow } from '../../../src/exchange/rest-rows.js';
 import type { Market } from '../../../src/model/task.js';
 import { statusError } from '../../../src/http/transport/error-map.js';
 import type { ColumnSpec, RouteSpec } from '../../../src/exchange/facts.js';

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../../src/model/errors.js';
 import type { Market } from '../../../src/model/task.js';
-import { rowsAsCsv, type RestRow, type CsvOptions } from '../../../src/exchange/rest-rows.js';
+import { rowsAsCsv, type CsvOptions } from '../../../src/exchange/rest-csv.js';
+import type { RestRow } from '../../../src/exchange/rest-rows.js';
 import { specOf } from '../../helpers/conversion.js';
 
 const AT = Date.UTC(2026, 8, 1);

@@ -1,6 +1,6 @@
 /** A whole run in simulated time: 3,100 objects (100 symbols × 31 days) from a host with a long tail and faults. */
 import { VERBS } from '../../../src/main.js';
-import { exchangeHosts } from '../../../src/exchange/routes.js';
+import { exchangeHosts } from '../../../src/exchange/hosts.js';
 import { setMaxListeners } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import { CryptodlError, type ErrorCode } from '../../../src/model/errors.js';
