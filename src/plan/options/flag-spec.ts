@@ -98,5 +98,9 @@ export const count = takes('N', parse.integer(1));
 export const file = takes('FILE', parse.text);
 export const folder = takes('DIR', parse.text);
 
-export const oneOf = <const T extends string>(value: string, choices: readonly T[]) =>
-  kind({ value, parse: parse.choice(choices), choices });
+/** `others`: other names of the choices. */
+export const oneOf = <const T extends string>(
+  value: string,
+  choices: readonly T[],
+  others?: Parameters<typeof parse.choice>[1],
+) => kind({ value, parse: parse.choice(choices, others), choices });

@@ -49,25 +49,19 @@ export const NETWORK_FLAGS = {
       `preset for retries and back-off (retries × base delay): ${PRESETS.map(presetText).join('; ')}`,
       { default: 'vision' },
     ),
-    retries: {
-      value: 'N',
-      doc: 'retries per request',
-      parse: parse.integer(0),
+    retries: takes('N', parse.integer(0))('retries per request', {
       ...FROM_PRESET,
       derive: ({ preset }) => preset.retries,
       aka: ['retry', 'max-retries'],
-    },
+    }),
     'retry-delay': takesDuration('base delay of the back-off', {
       ...FROM_PRESET,
       derive: ({ preset }) => preset.baseDelayMs,
     }),
-    'retry-factor': {
-      value: 'X',
-      doc: 'factor between two steps of the back-off; not used by fixed and linear',
-      parse: parse.factor,
-      ...FROM_PRESET,
-      derive: ({ preset }) => preset.factor,
-    },
+    'retry-factor': takes('X', parse.factor)(
+      'factor between two steps of the back-off; not used by fixed and linear',
+      { ...FROM_PRESET, derive: ({ preset }) => preset.factor },
+    ),
     'retry-max-delay': takesDuration('maximum delay of the back-off', {
       ...FROM_PRESET,
       derive: ({ preset }) => preset.maxDelayMs,
@@ -104,11 +98,10 @@ export const NETWORK_FLAGS = {
     'request-interval': takesDuration(
       'minimum time between two requests of a bucket; the limits of the exchange still apply',
     ),
-    'requests-per-minute': {
-      value: 'N',
-      doc: 'maximum requests of a bucket per minute; the limits of the exchange still apply',
-      parse: parse.integer(1, undefined, 600),
-    },
+    'requests-per-minute': takes(
+      'N',
+      parse.integer(1, undefined, 600),
+    )('maximum requests of a bucket per minute; the limits of the exchange still apply'),
     limits: {
       ...LIST,
       isMap: true,
@@ -134,15 +127,10 @@ export const NETWORK_FLAGS = {
       },
     ),
     http2: 'use HTTP/2 where the host supports it',
-    proxy: {
-      isCarried: false,
-      value: 'URL',
-      list: 'comma',
-      doc: 'proxy for hosts not in NO_PROXY; http, https, socks5, or socks5h if it resolves the names; several are separated by commas, or are lines of @FILE, and share the requests; the value none turns the proxy off',
-      parse: proxy,
-      unset: 'HTTPS_PROXY, HTTP_PROXY, ALL_PROXY',
-      aka: ['x'],
-    },
+    proxy: takes('URL', proxy)(
+      'proxy for hosts not in NO_PROXY; http, https, socks5, or socks5h if it resolves the names; several are separated by commas, or are lines of @FILE, and share the requests; the value none turns the proxy off',
+      { isCarried: false, list: 'comma', unset: 'HTTPS_PROXY, HTTP_PROXY, ALL_PROXY', aka: ['x'] },
+    ),
     redis: takes('URL', redis)(
       'Redis server that several machines share: redis://[[USER]:PASSWORD@]HOST[:PORT][/DATABASE], or rediss:// for TLS; needs the package ioredis',
       { isCarried: false },
