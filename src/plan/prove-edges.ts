@@ -91,7 +91,7 @@ async function isRefuted(context: EdgeContext, series: Series, edge: OuterEdge):
   if (!edge.isNew) return false;
   const { first = '', last = '' } = edge.span.facts;
   const at = Date.parse(edge.side === 'before' ? first : last);
-  return (await unlessListingFault(context.life.hasInRest(series, edge.side, at))) ?? true;
+  return (await unlessListingFault(context.life.rest.hasRows(series, edge.side, at))) ?? true;
 }
 
 /** Whether the lake has bars of another interval that end before the first bar of an object, or that begin after the end of its last one, on the same day. */
