@@ -11,7 +11,7 @@ import { isExactName } from '../options/symbols.js';
 import type { SelectedSeries } from '../series-request.js';
 import type { Range } from './date-range.js';
 import { inKeyOrderOf, listedSymbols } from './choose-symbols.js';
-import { hasQuote, isOfGlobs } from './match-symbols.js';
+import { isOfQuotes, isOfGlobs } from './match-symbols.js';
 import { offerOf } from './rest-offer.js';
 import type { ChosenDataset } from './select-datasets.js';
 import type { SymbolContext, DownloadVerb } from './selection.js';
@@ -70,10 +70,7 @@ export async function orderedAnew(
 function newSymbols({ words, quote, symbols }: Order, available: readonly string[]): string[] {
   const known = new Set(symbols);
   return available.filter(
-    (symbol) =>
-      !known.has(symbol) &&
-      (quote.length === 0 || quote.some((one) => hasQuote(symbol, one))) &&
-      isOfGlobs(words, symbol),
+    (symbol) => !known.has(symbol) && isOfQuotes(symbol, quote) && isOfGlobs(words, symbol),
   );
 }
 
