@@ -10,7 +10,6 @@ import type { ArchiveAccess } from './archive-client.js';
 import type { ListedObject, ListingFormat, ListingPage, PageRequest } from './exchange.js';
 import { byKey } from './keys.js';
 import { namesAfter, parseListingCopy, withWalk, type ListingCopy } from './listing-copy.js';
-import { isListingFault } from './listing-faults.js';
 
 export interface Listing {
   /** Names of the folders directly below a prefix. */
@@ -121,6 +120,29 @@ export function createListing(
     },
     copiedAtMs: (prefix) => copied.get(prefix),
   };
+}
+
+/** Whether the archive may still answer after this error of its listing. */
+export const isListingFault = (error: unknown): error is CryptodlError =>
+  error instanceof CryptodlError && (!error.fatal || error.code === 'unreachable');
+
+/** Undefined if the listing does not tell. */
+export async function unlessListingFault<T>(asked: Promise<T>): Promise<T | undefined> {
+  try {
+    return await asked;
+  } catch (error) {
+    if (isListingFault(error)) return undefined;
+    throw error;
+  }
+}
+
+/** Turns failures of the listing except `wait-too-long` into `unreachable`, for verbs that need it. Returns other errors unchanged. */
+export function asUnreachable(error: unknown): unknown {
+  if (!isListingFault(error) || error.code === 'wait-too-long') return error;
+  return new CryptodlError('unreachable', `the listing is not available: ${error.message}`, {
+    cause: error,
+    hint: 'check the network, --archive-url and --listing-url',
+  });
 }
 
 /** Consecutive failures before requests pause. */

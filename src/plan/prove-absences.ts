@@ -6,7 +6,7 @@ import { isDue } from '../lake/absence-waits.js';
 import { LATE_MS, REASON_FACTS, type AbsenceReason } from '../model/absence-reasons.js';
 import { DAY_MS, dayOf, periodAt } from '../model/calendar.js';
 import type { Cadence, Period, Series } from '../model/task.js';
-import { unlessListingFault } from '../exchange/listing-faults.js';
+import { unlessListingFault } from '../exchange/listing.js';
 import { findDataset, hasLongBars } from '../exchange/exchange-spec.js';
 import type { Choice, ChooseContext } from './choose-objects.js';
 import { LONGEST_DELAY_DAYS, type SeriesListing } from './series-listing.js';

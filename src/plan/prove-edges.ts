@@ -6,7 +6,7 @@ import { seriesFolder } from '../lake/layout.js';
 import { checkedFolder } from '../files/path-checks.js';
 import { dayOf, dayPeriod, monthOf, monthPeriod } from '../model/calendar.js';
 import { FORMATS, type Format, type Period, type Series } from '../model/task.js';
-import { unlessListingFault } from '../exchange/listing-faults.js';
+import { unlessListingFault } from '../exchange/listing.js';
 import { findDataset, rowSeconds } from '../exchange/exchange-spec.js';
 import type { PlanContext } from './series-request.js';
 import { isCheckDay } from './ranges-to-plan.js';

@@ -4,7 +4,7 @@ import { monthOf, monthStart, periodAt } from '../model/calendar.js';
 import type { CryptodlError } from '../model/errors.js';
 import { layerName, seriesName, type Cadence, type Period, type Series } from '../model/task.js';
 import type { DayRange } from '../lake/catalogue/spans.js';
-import { isListingFault } from '../exchange/listing-faults.js';
+import { isListingFault } from '../exchange/listing.js';
 import { datasetsOf, findDataset, hasLongBars } from '../exchange/exchange-spec.js';
 import { ArchivedDays, type ArchivedContext } from './archived-days.js';
 import { RestEvidence, type RestRun } from './rest-evidence.js';

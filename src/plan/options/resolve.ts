@@ -117,7 +117,7 @@ export function resolveOptions(
     const layer = own ?? (defaults.values[name] === undefined ? undefined : defaults);
     origins[name] = layer?.origin ?? 'default';
     const unset = isSwitch(name) ? false : undefined;
-    options[optionName(name)] = layer === undefined ? unset : valueOf(name, layer, { verb, context });
+    options[optionName(name)] = layer === undefined ? unset : valueOf(name, layer, verb, context);
     if (own?.values[name] !== undefined) texts[name] = own.values[name];
   }
   // Without an exchange, the hosts are those of the default exchange.
@@ -160,21 +160,16 @@ export function namesOf(exchange: Pick<ExchangeWords, 'markets'>): ExchangeNames
   return { markets, intervals: specs.flatMap((spec) => intervalsOf(spec) ?? []), datasets: specs };
 }
 
-interface ValueContext {
-  readonly verb: VerbSpec;
-  readonly context: ParseContext;
-}
-
-function valueOf(name: FlagName, layer: RawLayer, context: ValueContext): unknown {
+function valueOf(name: FlagName, layer: RawLayer, verb: VerbSpec, context: ParseContext): unknown {
   try {
-    return parseValue(name, layer, context);
+    return parseValue(name, layer, verb, context);
   } catch (error) {
     const isPlaced = layer.origin === 'job' || layer.origin === 'defaults of the jobs';
     throw error instanceof CryptodlError && isPlaced ? error.with({ isPlaced }) : error;
   }
 }
 
-function parseValue(name: FlagName, layer: RawLayer, { verb, context }: ValueContext): unknown {
+function parseValue(name: FlagName, layer: RawLayer, verb: VerbSpec, context: ParseContext): unknown {
   const spec = flagSpec(name);
   const { parse: parseOne } = flagFor(name, verb);
   const where = layer.nameOf(name);

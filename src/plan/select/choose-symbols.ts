@@ -7,7 +7,7 @@ import { datasetsOf, isArchived, type DatasetSpec } from '../../exchange/exchang
 import { refuseEnded, type ChosenDataset } from './select-datasets.js';
 import type { SymbolContext } from './selection.js';
 import { meantNames, selectSymbols, namesOnly, type SymbolOwner } from './match-symbols.js';
-import { isListingFault } from '../../exchange/listing-faults.js';
+import { isListingFault } from '../../exchange/listing.js';
 import { listText } from '../../model/units.js';
 
 export interface ChosenSymbols {

@@ -15,7 +15,7 @@ import type { ChosenDataset } from '../../plan/select/select-datasets.js';
 import { listSeries } from '../../plan/series-listing.js';
 import { openSession, type Session } from '../../run/session/session.js';
 import { textOf, type Extent, type Items, type ListFlag } from './list-items.js';
-import { asUnreachable } from '../../exchange/listing-faults.js';
+import { asUnreachable } from '../../exchange/listing.js';
 
 /** The items of `act`, with a session for the listing of the archive, and the selected symbols. */
 async function* inArchive<Name extends ListName>(
