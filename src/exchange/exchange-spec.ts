@@ -25,7 +25,7 @@ export interface DatasetSpec
   readonly notes: readonly string[];
 }
 
-export interface MarketSpec extends Omit<ExchangeFacts['markets'][string], 'datasets'> {
+interface MarketSpec extends Omit<ExchangeFacts['markets'][string], 'datasets'> {
   readonly datasets: Readonly<Record<string, DatasetSpec>>;
 }
 

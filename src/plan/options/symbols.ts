@@ -159,7 +159,7 @@ export function listReader(io: Pick<Io, 'kill' | 'onSignal' | 'stdin'>): ReadLis
 }
 
 /** Throws usage errors for a file that cannot be read, and for standard input, which exists only on a command line. */
-export const readSymbolFile: ReadList = async (list) => {
+const readSymbolFile: ReadList = async (list) => {
   if (list === 'stdin')
     throw usage(
       'symbols: "-" stands for the standard input of a command line',
