@@ -44,6 +44,10 @@ export function datasetsOf({ markets }: Pick<ExchangeSpec, 'markets'>, market: M
   return Object.hasOwn(markets, market) ? Object.values(markets[market]?.datasets ?? {}) : [];
 }
 
+/** The datasets of all markets. */
+export const allDatasets = (exchange: Pick<ExchangeSpec, 'markets'>): DatasetSpec[] =>
+  marketNames(exchange).flatMap((market) => datasetsOf(exchange, market));
+
 /** Undefined if the market has no such dataset. */
 export function findDataset(
   exchange: ExchangeSpec,

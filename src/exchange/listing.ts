@@ -23,16 +23,6 @@ export interface Listing {
   copiedAtMs?(prefix: string): number | undefined;
 }
 
-/** Copies of earlier walks to the end. They replace a listing that does not answer. */
-export interface ListingCopies {
-  /** Epoch milliseconds. */
-  readonly nowMs: number;
-  read(prefix: string): Promise<ListingCopy | undefined>;
-  keep(prefix: string, copy: ListingCopy): Promise<void>;
-  /** Whether a copy of this time may replace the listing after this error. If so, warns once. */
-  mayReplace(error: unknown, at: number): boolean;
-}
-
 export interface ListingOptions {
   readonly copies?: ListingCopies;
   /** The suffix of sidecars; undefined for an archive without sidecars. */
@@ -78,21 +68,26 @@ function getPage(access: ArchiveAccess, base: string, address: string): Promise<
   );
 }
 
+export type ListingCopies = ReturnType<typeof copiesOf>;
+
 /** Copies above this age are not used. */
 const MAX_AGE_MS = 30 * DAY_MS;
 
-function copiesOf({ url, copies, nowMs, observer }: ListingContext): ListingCopies {
+/** Copies of earlier walks to the end. They replace a listing that does not answer. */
+function copiesOf({ url, copies, nowMs, observer }: ListingContext) {
   let hasWarned = false;
   const nameOf = (prefix: string): string => `names ${url} ${prefix}`;
   return {
     nowMs,
-    read: async (prefix) => (await copies.read(nameOf(prefix), parseListingCopy))?.value,
-    keep: (prefix, copy) => copies.keep(nameOf(prefix), copy),
-    mayReplace: (error, at) => {
-      if (!isNoAnswer(error) || nowMs - at > MAX_AGE_MS) return false;
+    read: async (prefix: string): Promise<ListingCopy | undefined> =>
+      (await copies.read(nameOf(prefix), parseListingCopy))?.value,
+    keep: (prefix: string, copy: ListingCopy): Promise<void> => copies.keep(nameOf(prefix), copy),
+    /** Whether a copy of this time may replace the listing after this error. If so, warns once. */
+    mayReplace: (error: unknown, atMs: number): boolean => {
+      if (!isNoAnswer(error) || nowMs - atMs > MAX_AGE_MS) return false;
       if (!hasWarned)
         observer.warn(
-          `the listing at ${new URL(url).host} is not available (${error.message}): its copy of ${agoText(at, nowMs)} is used; newer objects are checked one by one, later changes and removals are not noticed`,
+          `the listing at ${new URL(url).host} is not available (${error.message}): its copy of ${agoText(atMs, nowMs)} is used; newer objects are checked one by one, later changes and removals are not noticed`,
         );
       hasWarned = true;
       return true;

@@ -20,7 +20,7 @@ export interface SeriesListing {
   /** Whether the walk stopped at a period after the selected days. */
   readonly more: boolean;
   /** The day at which the walk began; undefined: it began with the series. */
-  readonly start?: number | undefined;
+  readonly startDay?: number | undefined;
   /** The time of the copy that replaced the listing, in epoch milliseconds. */
   readonly copiedAtMs?: number | undefined;
   /** Sidecars were requested one by one. A missing sidecar does not prove that its object is missing. */
@@ -92,7 +92,7 @@ export async function listSeries(
     first: first ?? earliest,
     last,
     more,
-    start,
+    startDay: start,
     copiedAtMs: listing.copiedAtMs?.(prefix),
   };
 }

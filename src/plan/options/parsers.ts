@@ -3,16 +3,10 @@
  * a valid value for others.
  */
 import { usage } from '../../model/errors.js';
-import type { DatasetSpec } from '../../exchange/exchange-spec.js';
+import type { ExchangeSpec } from '../../exchange/exchange-spec.js';
 import { didYouMean } from '../../text/did-you-mean.js';
 import type { BucketLimit } from '../../exchange/names.js';
 import { durationValue, parseBytes, parseDurationMs } from '../../model/units.js';
-
-export interface ExchangeNames {
-  readonly markets: readonly string[];
-  readonly intervals: readonly string[];
-  readonly datasets: readonly DatasetSpec[];
-}
 
 /** A list of words in a file (`@FILE`) or on standard input (`-`). */
 export type WordList = { readonly file: string } | 'stdin';
@@ -20,7 +14,7 @@ export type ReadList = (list: WordList) => Promise<string>;
 
 /** The exchange and the lists of a command. Without an exchange, names are those of the flag table. */
 export interface ParseContext {
-  readonly exchange?: ExchangeNames | undefined;
+  readonly exchange?: Pick<ExchangeSpec, 'markets'> | undefined;
   readonly readList?: ReadList | undefined;
 }
 

@@ -5,10 +5,10 @@ import type { DefaultSources } from './flag-spec.js';
 import { environmentName, FLAG_NAMES, flagSpec, isSwitch, optionName } from './flags.js';
 import type { FlagName, Options } from './flags.js';
 import { flagFor, flagsOf, type VerbSpec } from './verb-spec.js';
-import { text as parseText, type ExchangeNames, type ParseContext, type ReadList } from './parsers.js';
+import { text as parseText, type ParseContext, type ReadList } from './parsers.js';
 import { readFacts } from '../../exchange/facts.js';
 import { readExchangeWords } from '../../exchange/names.js';
-import { datasetsOf, intervalsOf, marketNames, type ExchangeSpec } from '../../exchange/exchange-spec.js';
+import type { ExchangeSpec } from '../../exchange/exchange-spec.js';
 
 type Origin =
   'flag' | 'environment' | 'config file' | 'job' | 'defaults of the jobs' | 'failure report' | 'default';
@@ -107,7 +107,7 @@ export function resolveOptions(
   readList?: ReadList,
 ): Resolved {
   const defaults = defaultLayer(verb, exchange);
-  const context = { exchange: exchange && namesOf(exchange), readList };
+  const context = { exchange, readList };
   const layerOf = layerFinder(verb, layers);
   const options: Values = {};
   const origins: Partial<Record<FlagName, Origin>> = {};
@@ -152,12 +152,6 @@ function assertValues<Name extends FlagName>(
     (name) => values[optionName(name)] === undefined && flagSpec(name).default !== undefined,
   );
   if (missing !== undefined) throw new CryptodlError('bug', `--${missing} has no value`);
-}
-
-export function namesOf(exchange: Pick<ExchangeWords, 'markets'>): ExchangeNames {
-  const markets = marketNames(exchange);
-  const specs = markets.flatMap((market) => datasetsOf(exchange, market));
-  return { markets, intervals: specs.flatMap((spec) => intervalsOf(spec) ?? []), datasets: specs };
 }
 
 function valueOf(name: FlagName, layer: RawLayer, verb: VerbSpec, context: ParseContext): unknown {

@@ -8,13 +8,12 @@ import { limit } from '../../../src/plan/options/parsers.js';
 import { endpoint } from '../../../src/plan/options/message-flags.js';
 import * as numbers from '../../../src/plan/options/parsers.js';
 import * as parse from '../../../src/plan/options/parsers.js';
-import { namesOf } from '../../../src/plan/options/resolve.js';
 import { concurrency } from '../../../src/plan/options/network-flags.js';
 import { shard } from '../../../src/plan/options/shard.js';
 import { calendarPeriod, rankingMeasure, listName } from '../../../src/plan/options/periods.js';
 import { loadBinance } from '../../../src/exchange/binance/binance.js';
 
-const EXCHANGE = namesOf(loadBinance());
+const EXCHANGE = loadBinance();
 const BUCKETS = {
   archive: { permits: 100, windowMs: 1000, isWindow: false },
   futuresData: { permits: 1000, windowMs: 300_000, isWindow: true },
