@@ -5,27 +5,15 @@
 import * as v from 'valibot';
 import { PRESETS, readConfig, STRATEGIES } from './names.js';
 
-/**
- * `time`: epoch ms or us, distinguished by magnitude. `datetime`: UTC text. `date` and `hour`: two parts of a time. `flag`: true or
- * false, upper or lower case. `symbol`: must be the symbol of the series, and is not written.
- */
-const COLUMN_TYPES = [
-  'time',
-  'datetime',
-  'date',
-  'hour',
-  'number',
-  'integer',
-  'flag',
-  'text',
-  'symbol',
-] as const;
-
 const Column = v.strictObject({
   name: v.string(),
   /** The name in the header of published files, if it differs. */
   published: v.optional(v.string()),
-  type: v.picklist(COLUMN_TYPES),
+  /**
+   * `time`: epoch ms or us, distinguished by magnitude. `datetime`: UTC text. `date` and `hour`: two parts of a time. `flag`: true or
+   * false, upper or lower case. `symbol`: must be the symbol of the series, and is not written.
+   */
+  type: v.picklist(['time', 'datetime', 'date', 'hour', 'number', 'integer', 'flag', 'text', 'symbol']),
   nullable: v.optional(v.boolean(), false),
   /** The field of a REST row: a key, a position in a list, or `dataset.key` in a join. */
   field: v.optional(v.string()),

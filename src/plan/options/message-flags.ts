@@ -3,16 +3,11 @@ import { count, file, oneOf, section, takes } from './flag-spec.js';
 import { secretUrl } from './addresses.js';
 import { parser } from './parsers.js';
 
-export interface Endpoint {
-  readonly host: string;
-  readonly port: number;
-}
-
 /** `9464`, `0.0.0.0:9464`, `[::]:9464`, or the address with these: `http://0.0.0.0:9464/metrics`. The second example is for other machines. */
 export const endpoint = parser(
   'a port from 1 to 65535 with or without an address in front',
   ['9464', '0.0.0.0:9464'],
-  (typed): Endpoint | undefined => {
+  (typed) => {
     const value = typed
       .replace(/^https?:\/\//, '')
       .replace(/\/.*/s, '')
