@@ -182,7 +182,7 @@ async function downloader(signal) {
   /** @type {typeof import('../src/model/clock.js')} */
   const { systemClock } = await built('model/clock.js');
   /** @type {typeof import('../src/exchange/keys.js')} */
-  const { keyPath } = await built('exchange/keys.js');
+  const { urlPathOf } = await built('exchange/keys.js');
   // With the exchange's own rates the run would wait for permits.
   const rate = { permitsPerSecond: 1e12, burst: 1e12 };
   const throttle = new Throttle({
@@ -205,7 +205,7 @@ async function downloader(signal) {
   });
   const fetch = throttle.layer(answer);
   return async (/** @type {Task} */ task) => {
-    const url = `http://archive.test/${keyPath(task.object.key)}`;
+    const url = `http://archive.test/${urlPathOf(task.object.key)}`;
     await fetch({ url, bucket: 'archive' }, { signal, traceId: '' });
     return { received: /** @type {any} */ (task) };
   };

@@ -22,7 +22,6 @@ import { NO_PROXIES } from './files/proxies.js';
 import { camelCase } from './plan/options/flags.js';
 import type { ListName } from './plan/options/periods.js';
 import { resolveOptions } from './plan/options/resolve.js';
-import { readSymbolFile } from './plan/options/symbols.js';
 import type { VerbRequest } from './plan/options/verb-request.js';
 import type { RunVerb } from './plan/select/selection.js';
 import { loadBinance } from './exchange/binance/binance.js';
@@ -178,7 +177,6 @@ function requestOf(verb: LibraryVerb, options: object, hooks: RunHooks): Omit<Ve
     exchange,
     resolved,
     surroundings: { home: folderOf(homedir()), stateHome: undefined, proxies: NO_PROXIES },
-    read: readSymbolFile,
     observer: observerOf(hooks),
     clock: systemClock,
   };

@@ -1,11 +1,10 @@
-/** Requests to the archive, except downloads of objects: pages of its listing, sidecars, and tests whether it answers. */
+/** Requests to the archive, except listings and downloads of objects: sidecars, and tests whether it answers. */
 import { randomUUID } from 'node:crypto';
 import { CryptodlError, NO_CONNECTION } from '../model/errors.js';
 import type { Fetch, FetchResponse, Priority } from '../model/fetch.js';
 import type { Failover } from '../http/retry/fallback-host.js';
-import { keyPath } from './keys.js';
-import type { Archive, ListingPage, Sidecar } from './exchange.js';
-import { fetchDocument } from '../http/fetch-document.js';
+import { urlPathOf } from './keys.js';
+import type { Archive, Sidecar } from './exchange.js';
 
 export interface ArchiveAccess {
   readonly fetch: Fetch;
@@ -13,19 +12,6 @@ export interface ArchiveAccess {
   readonly archive: Pick<Archive, 'listing' | 'sidecar' | 'known'>;
   readonly failover: Failover;
   readonly signal: AbortSignal;
-}
-
-const LISTING_MAX_BYTES = 16 * 1024 * 1024;
-
-/** Requests a page of the listing. A malformed page is retried like a failed request. */
-export function getListing(access: ArchiveAccess, base: string, address: string): Promise<ListingPage> {
-  const { archive, options } = access;
-  return fetchDocument(
-    access,
-    { url: base + address, bucket: 'listing', maxBytes: LISTING_MAX_BYTES, priority: options.priority },
-    (bytes) => archive.listing.parse(bytes, address),
-    () => new CryptodlError('listing-malformed', `${new URL(base).host} has no listing`),
-  );
 }
 
 /** Sidecars have about 100 bytes. */
@@ -71,7 +57,7 @@ function fetchSmall(
   key: string,
   bypassCache = false,
 ): Promise<FetchResponse> {
-  const url = `${archiveUrl}/${keyPath(key)}`;
+  const url = `${archiveUrl}/${urlPathOf(key)}`;
   const request = { url, bucket: 'archive', priority, maxBytes: SIDECAR_MAX_BYTES, bypassCache };
   return fetch(request, { signal, traceId: randomUUID() });
 }

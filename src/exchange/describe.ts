@@ -6,15 +6,6 @@ import { reachMs, routesOf } from './routes.js';
 import { findDataset, intervalsOf, isArchived, isMade, isMetric, marketNames } from './exchange-spec.js';
 import type { DatasetSpec, ExchangeSpec } from './exchange-spec.js';
 
-interface ColumnDescription {
-  readonly name: string;
-  /** The Parquet type if `--numbers` is not `string`. */
-  readonly type: string;
-  readonly unit: string;
-  readonly doc: string;
-  readonly nullable: boolean;
-}
-
 const TYPES: Readonly<Record<Exclude<ColumnSpec['type'], 'symbol'>, string>> = {
   time: 'TIMESTAMP',
   datetime: 'TIMESTAMP',
@@ -32,11 +23,11 @@ const HEADERS: Readonly<Record<DatasetSpec['header'], string>> = {
   always: 'published files have one',
 };
 
-export function describeColumns(spec: DatasetSpec): ColumnDescription[] {
-  return spec.columns.flatMap(({ name, type, unit, doc, nullable }) =>
+/** `type`: the Parquet type if `--numbers` is not `string`. */
+export const describeColumns = (spec: DatasetSpec) =>
+  spec.columns.flatMap(({ name, type, unit, doc, nullable }) =>
     type === 'symbol' ? [] : [{ name, type: TYPES[type], unit: unitText(type, unit), doc, nullable }],
   );
-}
 
 function unitText(type: ColumnSpec['type'], unit: string | undefined): string {
   if (unit === undefined) return '';

@@ -1,11 +1,11 @@
 /** Markets, datasets and columns of an exchange, made from the facts of config/. */
-import type { DayStart } from '../model/calendar.js';
+import { parsePeriod, type DayStart } from '../model/calendar.js';
 import type { Cadence, PartitionPeriod, Market, Period } from '../model/task.js';
 import { DURATION_MS } from '../model/units.js';
 import type { ColumnSpec, DatasetFacts, OfferFacts, ExchangeFacts } from './facts.js';
 
 /** First and last known period. `last` is undefined if unknown, or if the dataset is still published. */
-export interface Span {
+export interface PublishedSpan {
   readonly first?: Period | undefined;
   readonly last?: Period | undefined;
 }
@@ -18,23 +18,21 @@ export interface DatasetSpec
   readonly name: string;
   readonly aliases: readonly string[];
   readonly cadences: readonly Cadence[];
-  readonly spans: Readonly<Partial<Record<Cadence, Span>>>;
+  readonly spans: Readonly<Partial<Record<Cadence, PublishedSpan>>>;
   /** Intervals by cadence, for datasets with an interval in their keys. */
   readonly intervals?: Readonly<Record<Cadence, readonly string[]>> | undefined;
   readonly columns: readonly ColumnSpec[];
   readonly notes: readonly string[];
 }
 
-export interface MarketSpec extends Omit<ExchangeFacts['markets'][string], 'datasets'> {
+interface MarketSpec extends Omit<ExchangeFacts['markets'][string], 'datasets'> {
   readonly datasets: Readonly<Record<string, DatasetSpec>>;
 }
 
 export interface ExchangeSpec
-  extends DayStart, Pick<ExchangeFacts, 'name' | 'terms' | 'firstDay' | 'defaultMarket'> {
-  readonly hosts: Pick<ExchangeFacts['hosts'], 'archive' | 'origin' | 'listing'> &
-    Readonly<Record<string, string>>;
-  /** By the bucket of a request: `archive`, `listing`, and those of REST. */
-  readonly buckets: Readonly<Record<string, ExchangeFacts['buckets']['archive']>>;
+  extends
+    DayStart,
+    Readonly<Pick<ExchangeFacts, 'name' | 'terms' | 'firstDay' | 'defaultMarket' | 'hosts' | 'buckets'>> {
   readonly markets: Readonly<Record<Market, MarketSpec>>;
 }
 
@@ -45,6 +43,10 @@ export const marketNames = ({ markets }: Pick<ExchangeSpec, 'markets'>): Market[
 export function datasetsOf({ markets }: Pick<ExchangeSpec, 'markets'>, market: Market): DatasetSpec[] {
   return Object.hasOwn(markets, market) ? Object.values(markets[market]?.datasets ?? {}) : [];
 }
+
+/** The datasets of all markets. */
+export const allDatasets = (exchange: Pick<ExchangeSpec, 'markets'>): DatasetSpec[] =>
+  marketNames(exchange).flatMap((market) => datasetsOf(exchange, market));
 
 /** Undefined if the market has no such dataset. */
 export function findDataset(
@@ -97,3 +99,61 @@ export function rowSeconds(spec: DatasetSpec, interval: string | undefined): num
 /** Whether a series has bars above a day, or bars of the program. */
 export const hasLongBars = (spec: DatasetSpec | undefined, interval: string | undefined): boolean =>
   spec !== undefined && interval !== undefined && rowSeconds(spec, interval) === undefined;
+
+// The facts of config/ as an ExchangeSpec.
+
+/** Throws a RangeError for a dataset without a description. test/unit/exchange/exchange-spec.test.ts checks the other references between the files of config/. */
+export function exchangeSpecOf(
+  { intervals, markets, dayStartHours, ...exchange }: ExchangeFacts,
+  datasets: Readonly<Record<string, DatasetFacts>>,
+): ExchangeSpec {
+  const dayStartMs = dayStartHours * 3_600_000;
+  const specsOf = (market: Market, offers: Readonly<Record<string, OfferFacts>>): MarketSpec['datasets'] => {
+    const specs = Object.entries(offers).map(([name, offer]) => {
+      const facts = datasets[name];
+      if (facts === undefined) throw new RangeError(`config: ${market} ${name} is not described`);
+      return [name, { ...specOf(name, facts, offer, intervals), dayStartMs }] as const;
+    });
+    return Object.fromEntries(specs);
+  };
+  const specs = Object.entries(markets).map(
+    ([market, { datasets: offers, ...facts }]) =>
+      [market, { ...facts, datasets: specsOf(market, offers) }] as const,
+  );
+  return { ...exchange, dayStartMs, markets: Object.fromEntries(specs) };
+}
+
+function specOf(
+  name: string,
+  facts: DatasetFacts,
+  offer: OfferFacts,
+  lists: ExchangeFacts['intervals'],
+): Omit<DatasetSpec, 'dayStartMs'> {
+  const { intervals } = offer;
+  const list = (of: string): readonly string[] => lists[of] ?? [];
+  const cadences = (['daily', 'monthly'] as const).filter((cadence) => offer.cadences[cadence] !== undefined);
+  return {
+    name,
+    ...facts,
+    cadences,
+    spans: Object.fromEntries(cadences.map((cadence) => [cadence, spanOf(offer, cadence)])),
+    removed: offer.removed,
+    header: offer.header,
+    columns: columnsOf(facts, offer),
+    notes: [...offer.notes, ...facts.notes],
+    sequence: offer.sequence,
+    rest: offer.rest,
+    intervals: intervals && { daily: list(intervals.daily), monthly: list(intervals.monthly) },
+  };
+}
+
+function columnsOf(facts: DatasetFacts, offer: OfferFacts): ColumnSpec[] {
+  return facts.columns
+    .filter((column) => !offer.omit.includes(column.name))
+    .map((column) => ({ ...column, ...offer.columns[column.name] }) as ColumnSpec);
+}
+
+function spanOf(offer: OfferFacts, cadence: Cadence): PublishedSpan {
+  const { first, last } = offer.cadences[cadence] ?? {};
+  return { first: parsePeriod(cadence, first ?? ''), last: parsePeriod(cadence, last ?? '') };
+}

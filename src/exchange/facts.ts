@@ -3,30 +3,17 @@
  * (market halts) and retry-presets.json.
  */
 import * as v from 'valibot';
-import type { Market } from '../model/task.js';
-import { MARKETS, PRESETS, readConfig, STRATEGIES } from './names.js';
-
-/**
- * `time`: epoch ms or us, distinguished by magnitude. `datetime`: UTC text. `date` and `hour`: two parts of a time. `flag`: true or
- * false, upper or lower case. `symbol`: must be the symbol of the series, and is not written.
- */
-const COLUMN_TYPES = [
-  'time',
-  'datetime',
-  'date',
-  'hour',
-  'number',
-  'integer',
-  'flag',
-  'text',
-  'symbol',
-] as const;
+import { PRESETS, readConfig, STRATEGIES } from './names.js';
 
 const Column = v.strictObject({
   name: v.string(),
   /** The name in the header of published files, if it differs. */
   published: v.optional(v.string()),
-  type: v.picklist(COLUMN_TYPES),
+  /**
+   * `time`: epoch ms or us, distinguished by magnitude. `datetime`: UTC text. `date` and `hour`: two parts of a time. `flag`: true or
+   * false, upper or lower case. `symbol`: must be the symbol of the series, and is not written.
+   */
+  type: v.picklist(['time', 'datetime', 'date', 'hour', 'number', 'integer', 'flag', 'text', 'symbol']),
   nullable: v.optional(v.boolean(), false),
   /** The field of a REST row: a key, a position in a list, or `dataset.key` in a join. */
   field: v.optional(v.string()),
@@ -86,12 +73,12 @@ const Month = v.pipe(v.string(), v.regex(/^\d{4}-(0[1-9]|1[0-2])$/));
 const spanOf = <P extends typeof Day | typeof Month>(period: P) =>
   v.strictObject({ first: v.optional(period), last: v.optional(period) });
 
-export const REST_HOSTS = ['fapi', 'dapi', 'spot'] as const;
-
 const Route = v.strictObject({
-  host: v.picklist(REST_HOSTS),
+  /** A name in `hosts`. */
+  host: v.string(),
   path: v.string(),
-  bucket: v.picklist(['spot', 'futures', 'futuresData', 'funding']),
+  /** A name in `buckets`. */
+  bucket: v.string(),
   weight: v.number(),
   /** The rows of an answer if more than `limit` match the request: the first, the last, or those from an id on. */
   pager: v.picklist(['start', 'end', 'id']),
@@ -170,7 +157,6 @@ const Bucket = v.union([
   v.strictObject({ permitsPerSecond: v.number(), burst: v.number() }),
   v.strictObject({ permits: v.number(), windowSeconds: v.number(), family: v.string() }),
 ]);
-const BUCKETS = ['archive', 'listing', 'spot', 'futures', 'futuresData', 'funding'] as const;
 
 /** The entries in the footer of a Parquet file with rows of one source. */
 const SourceTerms = v.strictObject({ license: v.string(), attribution: v.string() });
@@ -194,18 +180,10 @@ const ExchangeFacts = v.strictObject({
   dayStartHours: v.optional(v.number(), 0),
   /** The market if --market is not given. */
   defaultMarket: v.string(),
-  /** `origin`: the same objects as `archive`, without the CDN. */
-  hosts: v.strictObject({
-    archive: v.string(),
-    origin: v.string(),
-    listing: v.string(),
-    fapi: v.string(),
-    dapi: v.string(),
-    spot: v.string(),
-    /** The same routes as `spot`, also for locations that `spot` does not serve. */
-    spotPublic: v.string(),
-  }),
-  buckets: v.strictObject(v.entriesFromList(BUCKETS, Bucket)),
+  /** `origin`: the same objects as `archive`, without the CDN. The others are of REST. */
+  hosts: v.objectWithRest({ archive: v.string(), origin: v.string(), listing: v.string() }, v.string()),
+  /** By the bucket of a request: `archive`, `listing`, and those of REST. */
+  buckets: v.objectWithRest({ archive: Bucket, listing: Bucket }, Bucket),
   intervals: v.record(v.string(), v.pipe(v.array(v.string()), v.minLength(1))),
   markets: v.record(v.string(), Market),
 });
@@ -227,7 +205,7 @@ const Instant = v.pipe(
 /** A time `[from, to)` without trades in the whole market, in the datasets that record them. `source`: the address of its announcement. */
 const Halt = v.pipe(
   v.strictObject({
-    market: v.picklist(MARKETS),
+    market: v.string(),
     from: Instant,
     to: Instant,
     source: v.pipe(v.string(), v.nonEmpty()),
@@ -236,16 +214,12 @@ const Halt = v.pipe(
   v.check(({ from, to }) => Date.parse(from) < Date.parse(to), 'ends before it begins'),
 );
 
-/** The markets are those of the exchange, which need not be Binance. */
-export interface HaltFacts extends Omit<v.InferOutput<typeof Halt>, 'market'> {
-  readonly market: Market;
-}
-
 export type RouteSpec = v.InferOutput<typeof Route>;
 export type ColumnSpec = v.InferOutput<typeof Column>;
 export type DatasetFacts = v.InferOutput<typeof Dataset>;
 export type OfferFacts = v.InferOutput<typeof Offer>;
 export type ExchangeFacts = v.InferOutput<typeof ExchangeFacts>;
+export type HaltFacts = v.InferOutput<typeof Halt>;
 export type RetryPreset = v.InferOutput<typeof RetryPreset>;
 
 /** The schema of each file of `config/` with facts. `npm run docs` writes a JSON schema beside each file. */

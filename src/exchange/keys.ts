@@ -16,7 +16,7 @@ export function byKey(a: string, b: string): number {
 }
 
 /** URL path of a key: every segment percent-encoded as UTF-8. */
-export function keyPath(key: string): string {
+export function urlPathOf(key: string): string {
   // A fast path: nearly all keys need no encoding.
   if (/^[\w./-]*$/.test(key)) return key;
   return key.split('/').map(encodeURIComponent).join('/');

@@ -1,9 +1,15 @@
-/** Walks of the archive's listing, page by page. */
+/** The archive's listing: its pages, walked and checked, and copies of earlier walks. */
+import { fetchDocument } from '../http/fetch-document.js';
+import type { ResponseCache } from '../http/response-cache.js';
+import { DAY_MS } from '../model/calendar.js';
+import type { Clock } from '../model/clock.js';
+import { CryptodlError, isNoAnswer, NO_CONNECTION } from '../model/errors.js';
+import type { Observer } from '../model/observer.js';
+import { agoText } from '../model/units.js';
+import type { ArchiveAccess } from './archive-client.js';
 import type { ListedObject, ListingFormat, ListingPage, PageRequest } from './exchange.js';
-import { withWalk, namesAfter, type ListingCopy } from './listing-copy.js';
-import { pauseAfterFailures, type GetListing } from './listing-faults.js';
-import { CryptodlError } from '../model/errors.js';
 import { byKey } from './keys.js';
+import { namesAfter, parseListingCopy, withWalk, type ListingCopy } from './listing-copy.js';
 
 export interface Listing {
   /** Names of the folders directly below a prefix. */
@@ -14,17 +20,7 @@ export interface Listing {
    */
   objects(prefix: string, marker?: string, pageSize?: number): AsyncGenerator<readonly ListedObject[]>;
   /** Time of the oldest copy that replaced pages of this prefix, in epoch milliseconds; undefined if none did. */
-  copiedAt?(prefix: string): number | undefined;
-}
-
-/** Copies of earlier walks to the end. They replace a listing that does not answer. */
-export interface ListingCopies {
-  /** Epoch milliseconds. */
-  readonly nowMs: number;
-  read(prefix: string): Promise<ListingCopy | undefined>;
-  keep(prefix: string, copy: ListingCopy): Promise<void>;
-  /** Whether a copy of this time may replace the listing after this error. If so, warns once. */
-  mayReplace(error: unknown, at: number): boolean;
+  copiedAtMs?(prefix: string): number | undefined;
 }
 
 export interface ListingOptions {
@@ -33,6 +29,70 @@ export interface ListingOptions {
   readonly sidecarSuffix?: string | undefined;
   /** Monotonic milliseconds, for the pause after failures. */
   readonly monotonic?: () => number;
+}
+
+interface ListingContext {
+  readonly access: ArchiveAccess;
+  /** Without a slash at its end. */
+  readonly url: string;
+  readonly copies: ResponseCache;
+  /** Epoch milliseconds. */
+  readonly nowMs: number;
+  readonly clock: Clock;
+  readonly observer: Observer;
+}
+
+/** The listing of one run: its pages, or copies from earlier runs if its host does not answer. */
+export function openListing(context: ListingContext): Listing {
+  const { access, url, clock } = context;
+  const { listing, sidecar } = access.archive;
+  return createListing((address) => getPage(access, url, address), listing, {
+    copies: copiesOf(context),
+    sidecarSuffix: sidecar?.suffix,
+    monotonic: () => clock.monotonic(),
+  });
+}
+
+export type GetListing = (address: string) => Promise<ListingPage>;
+
+const PAGE_MAX_BYTES = 16 * 1024 * 1024;
+
+/** Requests a page of the listing. A malformed page is retried like a failed request. */
+function getPage(access: ArchiveAccess, base: string, address: string): Promise<ListingPage> {
+  const { archive, options } = access;
+  return fetchDocument(
+    access,
+    { url: base + address, bucket: 'listing', maxBytes: PAGE_MAX_BYTES, priority: options.priority },
+    (bytes) => archive.listing.parse(bytes, address),
+    () => new CryptodlError('listing-malformed', `${new URL(base).host} has no listing`),
+  );
+}
+
+export type ListingCopies = ReturnType<typeof copiesOf>;
+
+/** Copies above this age are not used. */
+const MAX_AGE_MS = 30 * DAY_MS;
+
+/** Copies of earlier walks to the end. They replace a listing that does not answer. */
+function copiesOf({ url, copies, nowMs, observer }: ListingContext) {
+  let hasWarned = false;
+  const nameOf = (prefix: string): string => `names ${url} ${prefix}`;
+  return {
+    nowMs,
+    read: async (prefix: string): Promise<ListingCopy | undefined> =>
+      (await copies.read(nameOf(prefix), parseListingCopy))?.value,
+    keep: (prefix: string, copy: ListingCopy): Promise<void> => copies.keep(nameOf(prefix), copy),
+    /** Whether a copy of this time may replace the listing after this error. If so, warns once. */
+    mayReplace: (error: unknown, atMs: number): boolean => {
+      if (!isNoAnswer(error) || nowMs - atMs > MAX_AGE_MS) return false;
+      if (!hasWarned)
+        observer.warn(
+          `the listing at ${new URL(url).host} is not available (${error.message}): its copy of ${agoText(atMs, nowMs)} is used; newer objects are checked one by one, later changes and removals are not noticed`,
+        );
+      hasWarned = true;
+      return true;
+    },
+  };
 }
 
 export function createListing(
@@ -53,7 +113,56 @@ export function createListing(
     async *objects(prefix, marker, pageSize) {
       for await (const page of pages(walk, prefix, marker, pageSize)) yield page.objects;
     },
-    copiedAt: (prefix) => copied.get(prefix),
+    copiedAtMs: (prefix) => copied.get(prefix),
+  };
+}
+
+/** Whether the archive may still answer after this error of its listing. */
+export const isListingFault = (error: unknown): error is CryptodlError =>
+  error instanceof CryptodlError && (!error.fatal || error.code === 'unreachable');
+
+/** Undefined if the listing does not tell. */
+export async function unlessListingFault<T>(asked: Promise<T>): Promise<T | undefined> {
+  try {
+    return await asked;
+  } catch (error) {
+    if (isListingFault(error)) return undefined;
+    throw error;
+  }
+}
+
+/** Turns failures of the listing except `wait-too-long` into `unreachable`, for verbs that need it. Returns other errors unchanged. */
+export function asUnreachable(error: unknown): unknown {
+  if (!isListingFault(error) || error.code === 'wait-too-long') return error;
+  return new CryptodlError('unreachable', `the listing is not available: ${error.message}`, {
+    cause: error,
+    hint: 'check the network, --archive-url and --listing-url',
+  });
+}
+
+/** Consecutive failures before requests pause. */
+const FAILURES_TO_PAUSE = 3;
+const PAUSE_MS = 60_000;
+
+/** During a pause, requests fail with the last error. Otherwise each series would wait for a listing that does not answer. */
+function pauseAfterFailures(get: GetListing, monotonic = () => 0): GetListing {
+  let failures = 0;
+  let last: { readonly error: CryptodlError; readonly atMs: number } | undefined;
+  return async (address) => {
+    if (last !== undefined && failures >= FAILURES_TO_PAUSE && monotonic() - last.atMs < PAUSE_MS)
+      throw last.error;
+    try {
+      const page = await get(address);
+      failures = 0;
+      return page;
+    } catch (error) {
+      if (isListingFault(error)) {
+        last = { error, atMs: monotonic() };
+        const isDown = error.code === 'unreachable' || NO_CONNECTION.has(error.code);
+        failures = isDown ? FAILURES_TO_PAUSE : failures + 1;
+      }
+      throw error;
+    }
   };
 }
 

@@ -5,7 +5,8 @@ import type { Throttle } from '../http/throttle/throttle.js';
 import type { Observer } from '../model/observer.js';
 import type { Market, Series } from '../model/task.js';
 import type { RouteSpec } from './facts.js';
-import type { Page, Span } from './rest-rows.js';
+import type { Assets } from './pairs.js';
+import type { Page, TimeSpan } from './rest-rows.js';
 
 export interface Addresses {
   readonly archiveUrl: string;
@@ -25,6 +26,8 @@ export interface RestApi {
   bannedWith(addresses: Addresses, url: string): readonly string[];
   open(context: RestContext): Rest;
   isPerpetual(market: Market, symbol: string): boolean;
+  /** Base and quote asset by symbol, from a saved answer about the symbols; undefined for any other text. */
+  assetsIn(text: string): ReadonlyMap<string, Assets> | undefined;
 }
 
 export interface RestContext {
@@ -48,5 +51,5 @@ export interface TradedSymbol {
 export interface Rest {
   /** The symbols of a market. Also takes the request limits from the answer of the host. */
   symbols(market: Market): Promise<readonly TradedSymbol[]>;
-  pages(route: RouteSpec, series: Series, span: Span): AsyncGenerator<Page>;
+  pages(route: RouteSpec, series: Series, span: TimeSpan): AsyncGenerator<Page>;
 }

@@ -1,27 +1,24 @@
-/** Rows of REST: their pages split into periods, because a page may have rows of many periods and a period may need many pages, and as CSV. */
-import { CryptodlError } from '../model/errors.js';
-import type { ColumnSpec } from './facts.js';
-import type { DatasetSpec } from './exchange-spec.js';
+/** Rows of REST: their pages split into periods, because a page may have rows of many periods and a period may need many pages. */
 
 /** Epoch milliseconds `[from, to)`. */
-export interface Span {
+export interface TimeSpan {
   readonly fromMs: number;
   readonly toMs: number;
 }
 
 /** The keys of `cells` are field names, or positions written as text (`'0'`). */
-export interface Row {
+export interface RestRow {
   readonly atMs: number;
   /** Id of a trade; 0 for rows without ids. */
   readonly id: number;
   readonly cells: Readonly<Record<string, unknown>>;
 }
 
-/** `known`: all rows before this time have been read. `servedAt`: the time of the host, in epoch milliseconds. Pages come in order of time. */
+/** `knownMs`: all rows before this time have been read. `servedAtMs`: the time of the host, in epoch milliseconds. Pages come in order of time. */
 export interface Page {
-  readonly rows: readonly Row[];
-  readonly known: number;
-  readonly servedAt?: number;
+  readonly rows: readonly RestRow[];
+  readonly knownMs: number;
+  readonly servedAtMs?: number;
 }
 
 /** Error codes with which REST says that it has no rows, or none for this country. */
@@ -37,50 +34,50 @@ export const NOT_IN_REST: ReadonlySet<string> = new Set([
 export const SETTLE_MS = 3_600_000;
 
 export interface PeriodRows {
-  readonly rows: readonly Row[];
+  readonly rows: readonly RestRow[];
   /** The span has no row before the end of the period. */
   readonly isBeforeFirst: boolean;
   /** The time of the host at its last answer, in epoch milliseconds; NaN if it does not tell. */
-  readonly servedAt: number;
+  readonly servedAtMs: number;
 }
 
 /** Requests pages only when a period needs them, one at a time, in order. */
 export class SpanRows {
   readonly #pages: AsyncIterator<Page>;
-  #rows: Row[] = [];
-  #known: number;
+  #rows: RestRow[] = [];
+  #knownMs: number;
   #first: number | undefined;
-  #servedAt = Number.NaN;
+  #servedAtMs = Number.NaN;
   #tail: Promise<void> = Promise.resolve();
 
   constructor(pages: AsyncIterable<Page>, fromMs: number) {
     this.#pages = pages[Symbol.asyncIterator]();
-    this.#known = fromMs;
+    this.#knownMs = fromMs;
   }
 
   /** The rows of a period; each row is returned once. After a failed page, all later calls reject with the same error. */
-  async take({ fromMs, toMs }: Span): Promise<PeriodRows> {
+  async take({ fromMs, toMs }: TimeSpan): Promise<PeriodRows> {
     this.#tail = this.#tail.then(() => this.#read(toMs));
     await this.#tail;
     const rows = this.#rows.filter(({ atMs }) => atMs >= fromMs && atMs < toMs);
     this.#rows = this.#rows.filter(({ atMs }) => atMs < fromMs || atMs >= toMs);
     const isBeforeFirst = this.#first === undefined || this.#first >= toMs;
-    return { rows, isBeforeFirst, servedAt: this.#servedAt };
+    return { rows, isBeforeFirst, servedAtMs: this.#servedAtMs };
   }
 
   async #read(toMs: number): Promise<void> {
-    while (this.#known < toMs) {
+    while (this.#knownMs < toMs) {
       const next = await this.#pages.next();
       if (next.done === true) {
-        this.#known = Number.POSITIVE_INFINITY;
+        this.#knownMs = Number.POSITIVE_INFINITY;
         return;
       }
-      const { rows, known, servedAt = Number.NaN } = next.value;
-      this.#servedAt = servedAt;
+      const { rows, knownMs, servedAtMs = Number.NaN } = next.value;
+      this.#servedAtMs = servedAtMs;
       this.#first ??= rows[0]?.atMs;
       // Not push(...rows): a page may have more rows than a call may have arguments.
       for (const row of rows) this.#rows.push(row);
-      this.#known = known;
+      this.#knownMs = knownMs;
     }
   }
 }
@@ -94,7 +91,7 @@ export class JoinedRows {
   }
 
   /** Cells are named `dataset.field`. Cells of a part without a row at this time stay blank. */
-  async take(span: Span): Promise<PeriodRows> {
+  async take(span: TimeSpan): Promise<PeriodRows> {
     const taken = await Promise.all(
       this.#parts.map(async ([dataset, part]) => ({ dataset, ...(await part.take(span)) })),
     );
@@ -106,44 +103,10 @@ export class JoinedRows {
         byTime.set(atMs, joined);
       }
     }
-    const rows = [...byTime].sort(([a], [b]) => a - b).map(([atMs, cells]): Row => ({ atMs, id: 0, cells }));
-    const servedAt = Math.min(...taken.map((part) => part.servedAt));
-    return { rows, isBeforeFirst: taken.every(({ isBeforeFirst }) => isBeforeFirst), servedAt };
+    const rows = [...byTime]
+      .sort(([a], [b]) => a - b)
+      .map(([atMs, cells]): RestRow => ({ atMs, id: 0, cells }));
+    const servedAtMs = Math.min(...taken.map((part) => part.servedAtMs));
+    return { rows, isBeforeFirst: taken.every(({ isBeforeFirst }) => isBeforeFirst), servedAtMs };
   }
 }
-
-export interface CsvOptions {
-  readonly spec: DatasetSpec;
-  readonly symbol: string;
-  /** Write times in microseconds like the archive: an inclusive end becomes …999999. */
-  readonly microseconds: boolean;
-}
-
-/** CSV with a header. Digits stay unchanged. Throws `answer-malformed` for a value that does not fit into a cell. */
-export function rowsAsCsv(rows: readonly Row[], options: CsvOptions): Buffer {
-  const { columns } = options.spec;
-  const lines = [columns.map((column) => column.published ?? column.name).join(',')];
-  for (const row of rows) lines.push(columns.map((column) => cellOf(row, column, options)).join(','));
-  return Buffer.from(`${lines.join('\n')}\n`);
-}
-
-function cellOf({ atMs, cells }: Row, column: ColumnSpec, options: CsvOptions): string {
-  if (column.type === 'symbol') return options.symbol;
-  const value = cells[column.field ?? ''];
-  if (column.type === 'datetime') return new Date(atMs).toISOString().slice(0, 19).replace('T', ' ');
-  const text = plainText(value);
-  if (text === undefined || /[",\n\r]/.test(text))
-    throw new CryptodlError('answer-malformed', `REST answered ${shownValue(value)} for ${column.name}`);
-  if (column.type !== 'time' || !options.microseconds || !/^\d{13}$/.test(text)) return text;
-  return text + (column.name.startsWith('close') ? '999' : '000');
-}
-
-/** Blank for a missing value: the converter checks which columns may be blank. */
-function plainText(value: unknown): string | undefined {
-  if (value === undefined || value === null) return '';
-  if (typeof value === 'string') return value.trim();
-  return typeof value === 'number' || typeof value === 'boolean' ? String(value) : undefined;
-}
-
-export const shownValue = (value: unknown): string =>
-  (JSON.stringify(value) as string | undefined)?.slice(0, 40) ?? 'missing';

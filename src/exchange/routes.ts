@@ -1,12 +1,9 @@
-/** The REST routes of a dataset with their cost, and the addresses of the hosts. */
-import { banKey, type Bans } from '../http/bans.js';
-import type { ExchangeHosts } from '../http/exchange-hosts.js';
+/** The REST routes of a dataset, with their reach and cost. */
 import { DAY_MS, parseDay, startOfDay } from '../model/calendar.js';
 import type { Market, Period, Series } from '../model/task.js';
 import type { RouteSpec } from './facts.js';
-import type { Span } from './rest-rows.js';
+import type { TimeSpan } from './rest-rows.js';
 import type { Exchange } from './exchange.js';
-import type { Addresses } from './rest-api.js';
 import { findDataset, intervalMs, type DatasetSpec, type ExchangeSpec } from './exchange-spec.js';
 
 export interface RoutedSeries {
@@ -29,7 +26,7 @@ export function reachMs(exchange: ExchangeSpec, series: Series): number | undefi
 }
 
 /** The span of the row times of these days, in epoch ms. Some datasets label a row with the end of its interval. */
-export function restSpan(spec: DatasetSpec, { from, to }: Pick<Period, 'from' | 'to'>): Span {
+export function restSpan(spec: DatasetSpec, { from, to }: Pick<Period, 'from' | 'to'>): TimeSpan {
   return { fromMs: startOf(spec, from), toMs: startOf(spec, to) };
 }
 
@@ -61,46 +58,4 @@ export function takesSymbol(
   symbol: string,
 ): boolean {
   return rest === undefined || 'joins' in rest || !rest.perpetualOnly || api.isPerpetual(market, symbol);
-}
-
-// The addresses of a run.
-
-export function exchangeHosts(
-  addresses: Addresses,
-  { hosts, buckets, answers, rest }: Pick<Exchange, 'hosts' | 'buckets' | 'answers' | 'rest'>,
-): ExchangeHosts {
-  const { archiveUrl, listingUrl, fallbackUrl } = addresses;
-  return {
-    ...answers,
-    buckets,
-    archiveUrl,
-    listingUrl,
-    fallbackUrl,
-    restUrls: rest.urls(addresses),
-    knownUrls: Object.values(hosts),
-    bannedWith: (url) => rest.bannedWith(addresses, url),
-  };
-}
-
-/** Rejects while a host of the run is banned. If archive and REST replace each other, rejects only while both are banned. */
-export async function refuseBanned(
-  bans: Pick<Bans, 'refuse'>,
-  exchange: Exchange,
-  options: Addresses & { readonly fill?: unknown; readonly join?: unknown },
-  { isRest, markets }: { readonly isRest: boolean; readonly markets: readonly Market[] },
-): Promise<void> {
-  const rest = markets.flatMap((market) => exchange.rest.places(options, market));
-  const archive = [banKey('archive', options.archiveUrl), banKey('listing', options.listingUrl)];
-  const [first, other] = isRest ? [rest, archive] : [archive, rest];
-  const isReplaced = options.fill !== undefined || options.join !== undefined;
-  try {
-    await bans.refuse(first);
-  } catch (error) {
-    if (!isReplaced) throw error;
-    const isFree = await bans.refuse(other).then(
-      () => true,
-      () => false,
-    );
-    if (!isFree) throw error;
-  }
 }

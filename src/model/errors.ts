@@ -31,6 +31,8 @@ interface Details {
   readonly attempts?: number;
   /** After the last attempt of the retry layer. A caller that makes this request as part of another does not retry again. */
   readonly isGivenUp?: boolean;
+  /** The message names the file of jobs that has the wrong option. */
+  readonly isPlaced?: boolean;
 }
 
 /** What is left of an error that waits in a spool. */
@@ -54,6 +56,7 @@ export class CryptodlError extends Error {
   readonly partial: PartialBody | undefined;
   readonly attempts: number = 1;
   readonly isGivenUp: boolean = false;
+  readonly isPlaced: boolean = false;
 
   constructor(
     readonly code: ErrorCode,

@@ -61,7 +61,7 @@ export interface ChooseContext extends Pick<PlanContext, 'today' | 'recheckDays'
   readonly fillsHolesFromMonths?: true | undefined;
 }
 
-export const labelOf = (partition: PartitionPeriod, { cadence, from }: Period): string =>
+export const partitionLabel = (partition: PartitionPeriod, { cadence, from }: Period): string =>
   partition === 'day' && cadence === 'daily' ? dayText(from) : monthText(monthOf(from));
 
 /** The chosen periods, in ascending order. */
@@ -163,7 +163,7 @@ function choose(context: ChooseContext, listing: SeriesListing, period: Period):
   const absent = absenceReason(listing, period, context.spans[period.cadence]);
   if (listed === undefined) {
     const since = absent === 'not-published-yet' ? listing.last?.to : undefined;
-    const isCurrent = listing.copiedAt === undefined && listing.isProbed !== true;
+    const isCurrent = listing.copiedAtMs === undefined && listing.isProbed !== true;
     return { period, absent, since, held, isWithdrawn: held !== undefined && absent === 'hole' && isCurrent };
   }
   return { period, absent, listed: withSidecar(context, listing, listed, held), held };
@@ -202,7 +202,7 @@ export async function chooseWithRevised(
   const { held, isRefused } = context;
   const revised: Period[] = [];
   for (const listing of read)
-    for (const listed of listing.copiedAt === undefined ? listing.objects.values() : []) {
+    for (const listed of listing.copiedAtMs === undefined ? listing.objects.values() : []) {
       const line = held.of(listed.period);
       if (line?.key !== listed.key || line.etag === undefined || (listed.etag ?? '') === '') continue;
       if (line.etag !== listed.etag && !isRefused(withSidecar(context, listing, listed, line)))

@@ -15,7 +15,7 @@ import { seriesName } from '../model/task.js';
 import type { SourceObject, Cadence, PartitionPlan, Period, Series, Settings } from '../model/task.js';
 import { TOOL_VERSION } from '../model/version.js';
 import { findDataset, hasLongBars } from '../exchange/exchange-spec.js';
-import { chooseObjects, chooseWithRevised, withoutUnlisted, labelOf } from './choose-objects.js';
+import { chooseObjects, chooseWithRevised, withoutUnlisted, partitionLabel } from './choose-objects.js';
 import type { Choice, ChooseContext } from './choose-objects.js';
 import { withRecheckedDays, withLackingDays } from './ranges-to-plan.js';
 import { decidePartition } from './decide.js';
@@ -55,7 +55,7 @@ export async function planSeries(
   const onlyHeld = context.revisions === 'only' && request.rewrites === undefined;
   const partitions = grouped(
     chosen.filter((choice) => !onlyHeld || choice.held !== undefined),
-    ({ period }) => labelOf(settings.partition, period),
+    ({ period }) => partitionLabel(settings.partition, period),
   );
   const decide = {
     ...context,
@@ -190,7 +190,7 @@ function splitMonths(
   });
   for (const [label] of split) partitions.delete(label);
   const choices = split.flatMap(([, ofLabel]) => ofLabel);
-  return [...grouped(choices, ({ period }) => labelOf('month', period))];
+  return [...grouped(choices, ({ period }) => partitionLabel('month', period))];
 }
 
 function memoizedListing(

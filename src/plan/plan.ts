@@ -3,21 +3,20 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { dayOf, monthOf, daysWithin, type DayStart } from '../model/calendar.js';
 import type { Observer } from '../model/observer.js';
-import { seriesName } from '../model/task.js';
-import type { Cadence, PlanTotals, Series, PartitionPlan, Period } from '../model/task.js';
+import { bytesToFetch, seriesName } from '../model/task.js';
+import type { Cadence, PlanTotals, Series, PartitionPlan, Period, SourceObject } from '../model/task.js';
 import { mapOrdered } from '../model/in-order.js';
-import { isListingFault } from '../exchange/listing-faults.js';
-import type { Listing } from '../exchange/listing.js';
+import { isListingFault, type Listing } from '../exchange/listing.js';
 import type { Exchange } from '../exchange/exchange.js';
 import type { Rest } from '../exchange/rest-api.js';
 import { findDataset } from '../exchange/exchange-spec.js';
+import { requestsFor, routesOf } from '../exchange/routes.js';
 import { datasetSettings, knownSeries, type PlanContext, type SelectedSeries } from './series-request.js';
 import { proveEdges, type EdgeContext, type PlannedSeries } from './prove-edges.js';
 import { PlanSpool } from './plan-spool.js';
 import { listSeries, probeSeries, withNewerProbed } from './series-listing.js';
 import type { SeriesListing, ListingRange, Probe } from './series-listing.js';
 import { SymbolLife } from './symbol-life.js';
-import { emptyTotals, addTo } from './plan-totals.js';
 import { checkedFolder } from '../files/path-checks.js';
 import type { HeldObjects } from '../lake/held-objects.js';
 import { seriesFolder } from '../lake/layout.js';
@@ -189,3 +188,64 @@ const shortMonthsOf = (held: HeldObjects, dayStart: DayStart): ShortMonth[] =>
     const empty = daysWithin({ cadence: 'monthly', from, to }, gaps, dayStart);
     return empty.length > 0 ? [{ from, to, emptyDays: empty }] : [];
   });
+
+function addTo(
+  totals: PlanTotals,
+  partition: PartitionPlan,
+  { exchange, first = -Infinity }: { readonly exchange: Exchange; readonly first: number | undefined },
+): void {
+  const { format } = partition.settings;
+  if (!totals.formats.includes(format)) totals.formats.push(format);
+  for (const { action } of partition.tasks) {
+    totals[action.kind] += 1;
+    if (action.kind === 'absent') totals.absentBy[action.reason] = (totals.absentBy[action.reason] ?? 0) + 1;
+  }
+  const fetched = partition.tasks.filter(({ action }) => action.kind === 'fetch');
+  if (fetched.length > 0) totals.partitions += 1;
+  if (fetched.length > 0 && partition.isWider === true) totals.wider += 1;
+  let bytes = 0;
+  for (const { object } of fetched) {
+    if (object.period.to <= first) totals.older += 1;
+    bytes += bytesToFetch(object) ?? 0;
+    if (object.rest === undefined) continue;
+    totals.fetchRest += 1;
+    addWeights(totals, exchange, partition.series, object);
+  }
+  totals.fetchBytes += bytes;
+  const { market, dataset } = partition.series;
+  const of = (totals.fetchBy[`${market} ${dataset}`] ??= { objects: 0, bytes: 0 });
+  of.objects += fetched.length;
+  of.bytes += bytes;
+  totals.largestBytes = Math.max(totals.largestBytes, bytes);
+}
+
+/** Adds the weight of requests, once per span of periods that share pages of REST. */
+function addWeights(
+  { restWeights }: Pick<PlanTotals, 'restWeights'>,
+  exchange: Exchange,
+  series: Series,
+  { rest, period }: SourceObject,
+): void {
+  if (rest?.from !== period.from) return;
+  for (const routed of routesOf(exchange, series)) {
+    const { bucket, weight } = routed.route;
+    restWeights[bucket] = (restWeights[bucket] ?? 0) + requestsFor(routed, rest) * weight;
+  }
+}
+
+const emptyTotals = (): PlanTotals => ({
+  series: 0,
+  partitions: 0,
+  fetch: 0,
+  skip: 0,
+  absent: 0,
+  wider: 0,
+  older: 0,
+  formats: [],
+  fetchBytes: 0,
+  largestBytes: 0,
+  fetchRest: 0,
+  restWeights: {},
+  absentBy: {},
+  fetchBy: {},
+});

@@ -6,7 +6,7 @@ import { isDue } from '../lake/absence-waits.js';
 import { LATE_MS, REASON_FACTS, type AbsenceReason } from '../model/absence-reasons.js';
 import { DAY_MS, dayOf, periodAt } from '../model/calendar.js';
 import type { Cadence, Period, Series } from '../model/task.js';
-import { unlessListingFault } from '../exchange/listing-faults.js';
+import { unlessListingFault } from '../exchange/listing.js';
 import { findDataset, hasLongBars } from '../exchange/exchange-spec.js';
 import type { Choice, ChooseContext } from './choose-objects.js';
 import { LONGEST_DELAY_DAYS, type SeriesListing } from './series-listing.js';
@@ -38,7 +38,7 @@ export async function proveAbsences(context: ProofContext, choices: readonly Cho
 /** Where the listings do not tell, nothing is proven, and what earlier runs have proven stays. */
 async function prove(context: ProofContext, choice: Choice): Promise<Proof> {
   const listing = await context.list(choice.period.cadence);
-  const isCurrent = listing.isProbed !== true && listing.copiedAt === undefined;
+  const isCurrent = listing.isProbed !== true && listing.copiedAtMs === undefined;
   const found = isCurrent ? await unlessListingFault(reasonOf(context, listing, choice)) : undefined;
   if (found === undefined) return { absent: provenBefore(context, choice.period) ?? choice.absent };
   const isAsked = needsRest(context, found.absent, choice.period);
@@ -154,7 +154,8 @@ async function endReason(context: ProofContext, listing: SeriesListing, period: 
   const { series, life } = context;
   const { cadence } = period;
   const open: Proof = { absent: 'not-published-yet', ...(listing.last && { since: listing.last.to }) };
-  const listed = listing.last?.to ?? Math.max(listing.start ?? period.from, listing.first?.to ?? period.from);
+  const listed =
+    listing.last?.to ?? Math.max(listing.startDay ?? period.from, listing.first?.to ?? period.from);
   // Rows of REST after the last object are trading too. A held month may end with its last row, whose label may be that of the end of its interval.
   const held = context.known.spans().at(-1);
   const isLong = hasLongBars(findDataset(context.exchange, series.market, series.dataset), series.interval);
@@ -206,7 +207,7 @@ async function holeReason(
 ): Promise<AbsenceReason> {
   const recorded = recordedReason(context, period, ['not-traded', 'hole']);
   if (recorded !== undefined) return recorded;
-  let [from, to] = [listing.start ?? listing.first?.to ?? period.from, Infinity];
+  let [from, to] = [listing.startDay ?? listing.first?.to ?? period.from, Infinity];
   for (const { period: other } of listing.objects.values()) {
     if (other.to <= period.from) from = Math.max(from, other.to);
     if (other.from >= period.to) to = Math.min(to, other.from);

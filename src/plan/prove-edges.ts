@@ -6,7 +6,7 @@ import { seriesFolder } from '../lake/layout.js';
 import { checkedFolder } from '../files/path-checks.js';
 import { dayOf, dayPeriod, monthOf, monthPeriod } from '../model/calendar.js';
 import { FORMATS, type Format, type Period, type Series } from '../model/task.js';
-import { unlessListingFault } from '../exchange/listing-faults.js';
+import { unlessListingFault } from '../exchange/listing.js';
 import { findDataset, rowSeconds } from '../exchange/exchange-spec.js';
 import type { PlanContext } from './series-request.js';
 import { isCheckDay } from './ranges-to-plan.js';
@@ -91,7 +91,7 @@ async function isRefuted(context: EdgeContext, series: Series, edge: OuterEdge):
   if (!edge.isNew) return false;
   const { first = '', last = '' } = edge.span.facts;
   const at = Date.parse(edge.side === 'before' ? first : last);
-  return (await unlessListingFault(context.life.hasInRest(series, edge.side, at))) ?? true;
+  return (await unlessListingFault(context.life.rest.hasRows(series, edge.side, at))) ?? true;
 }
 
 /** Whether the lake has bars of another interval that end before the first bar of an object, or that begin after the end of its last one, on the same day. */

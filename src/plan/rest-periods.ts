@@ -11,7 +11,7 @@ import { restKey } from '../exchange/keys.js';
 import { byMonth, type Choice } from './choose-objects.js';
 import { rangesOf, spansOf, type DayRange } from '../lake/catalogue/spans.js';
 
-export interface RestContext {
+export interface RestPlanContext {
   readonly series: Series;
   readonly offer: RestOffer;
   readonly held: HeldObjects;
@@ -21,7 +21,7 @@ export interface RestContext {
 }
 
 /** The chosen periods, in ascending order. A range without start begins with the first day of REST. */
-export function chooseFromRest(context: RestContext, ranges: readonly DayRange[]): Choice[] {
+export function chooseFromRest(context: RestPlanContext, ranges: readonly DayRange[]): Choice[] {
   const { offer } = context;
   const bounded = ranges.map(({ from, to }) => ({
     from: from === -Infinity ? offer.from : from,
@@ -40,10 +40,10 @@ export function chooseFromRest(context: RestContext, ranges: readonly DayRange[]
 }
 
 /** The choices, with periods of REST for those that the archive lacks. */
-export const fillFromRest = (context: RestContext, choices: readonly Choice[]): Choice[] =>
+export const fillFromRest = (context: RestPlanContext, choices: readonly Choice[]): Choice[] =>
   choices.flatMap((choice) => fill(context, choice));
 
-function fill(context: RestContext, choice: Choice): Choice[] {
+function fill(context: RestPlanContext, choice: Choice): Choice[] {
   const { offer } = context;
   const { period, listed, held, absent } = choice;
   const standIn = standInOf(context, choice);
@@ -71,7 +71,7 @@ function fill(context: RestContext, choice: Choice): Choice[] {
  * Undefined if rows of the archive are held, if REST lacks the period, or if the period has too many rows.
  */
 function substituteOf(
-  { series, offer, held: all }: RestContext,
+  { series, offer, held: all }: RestPlanContext,
   { period, held, listed }: Choice,
 ): Choice['substitute'] {
   const { from, to } = period;
@@ -90,7 +90,7 @@ function substituteOf(
  * recent request, or has too many rows of it. What came from REST is requested again by each run, because REST may have lagged behind.
  */
 function standInOf(
-  { series, offer, isRecentlyAbsent, held: all }: RestContext,
+  { series, offer, isRecentlyAbsent, held: all }: RestPlanContext,
   { period, held }: Choice,
 ): SourceObject | undefined {
   const { from, to } = period;
@@ -120,7 +120,7 @@ function gapAtEnd(held: HeldObjects, { to }: Period, { ids }: Pick<ObjectLine, '
  * month stays one period. `days` undefined: the whole month is selected.
  */
 function periodsOf(
-  { held, offer }: RestContext,
+  { held, offer }: RestPlanContext,
   month: number,
   days: readonly number[] | undefined,
 ): Period[] {
@@ -132,7 +132,7 @@ function periodsOf(
   return (days ?? all).map((day) => dayPeriod(day));
 }
 
-function choiceOf(context: RestContext, period: Period, otherwise: AbsenceReason): Choice {
+function choiceOf(context: RestPlanContext, period: Period, otherwise: AbsenceReason): Choice {
   const { series, held, absences, offer, isRecentlyAbsent } = context;
   const line = held.of(period) ?? held.ofMonth(monthOf(period.from));
   const known = line === undefined ? {} : { held: line };

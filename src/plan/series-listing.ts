@@ -4,7 +4,7 @@ import type { AbsenceReason } from '../model/absence-reasons.js';
 import type { SourceObject, Cadence, Period, Series } from '../model/task.js';
 import type { Listing } from '../exchange/listing.js';
 import type { Exchange } from '../exchange/exchange.js';
-import type { Span } from '../exchange/exchange-spec.js';
+import type { PublishedSpan } from '../exchange/exchange-spec.js';
 import { CryptodlError } from '../model/errors.js';
 import { mapOrdered } from '../model/in-order.js';
 
@@ -20,9 +20,9 @@ export interface SeriesListing {
   /** Whether the walk stopped at a period after the selected days. */
   readonly more: boolean;
   /** The day at which the walk began; undefined: it began with the series. */
-  readonly start?: number | undefined;
+  readonly startDay?: number | undefined;
   /** The time of the copy that replaced the listing, in epoch milliseconds. */
-  readonly copiedAt?: number | undefined;
+  readonly copiedAtMs?: number | undefined;
   /** Sidecars were requested one by one. A missing sidecar does not prove that its object is missing. */
   readonly isProbed?: true;
 }
@@ -92,8 +92,8 @@ export async function listSeries(
     first: first ?? earliest,
     last,
     more,
-    start,
-    copiedAt: listing.copiedAt?.(prefix),
+    startDay: start,
+    copiedAtMs: listing.copiedAtMs?.(prefix),
   };
 }
 
@@ -130,7 +130,11 @@ export async function firstPeriod(
  * The reason of absence of a period, as far as the listing of the series and the first and last known periods of the dataset (`span`)
  * prove it. `unknown`: before the first listed period. `not-published-yet`: after the last one. `hole`: between.
  */
-export function absenceReason(listing: SeriesListing, period: Period, span: Span | undefined): AbsenceReason {
+export function absenceReason(
+  listing: SeriesListing,
+  period: Period,
+  span: PublishedSpan | undefined,
+): AbsenceReason {
   if (listing.first === undefined || period.to <= listing.first.from) {
     if (span?.first !== undefined && period.to <= span.first.from) return 'before-history';
     if (span?.last !== undefined && period.from > span.last.from) return 'dataset-ended';
@@ -191,9 +195,9 @@ export async function withNewerProbed(
   series: Series,
   { cadence, listed, selected }: { cadence: Cadence; listed: SeriesListing; selected: ListingRange },
 ): Promise<SeriesListing> {
-  const { copiedAt, last, more } = listed;
-  if (copiedAt === undefined || more) return listed;
-  const since = dayOf(copiedAt, exchange) - SINCE_DAYS[cadence];
+  const { copiedAtMs, last, more } = listed;
+  if (copiedAtMs === undefined || more) return listed;
+  const since = dayOf(copiedAtMs, exchange) - SINCE_DAYS[cadence];
   const from = Math.max(since, last?.to ?? since, selected.from ?? since);
   if (from >= selected.to) return listed;
   const newer = await probeSeries(probe, exchange, series, cadence, { ...selected, from });

@@ -1,25 +1,19 @@
-/** What the archive has of a symbol, in its other datasets, and whether its market goes on: the evidence for reasons of absence. */
+/** When a symbol began, ended or paused, by its other datasets and by other symbols of its market: the evidence for reasons of absence. */
 import { grouped, memoized } from '../model/by-name.js';
-import { dayOf, eachDay, monthOf, monthStart, periodAt, startOfDay } from '../model/calendar.js';
-import { CryptodlError } from '../model/errors.js';
-import type { Cadence, Period, Series } from '../model/task.js';
+import { monthOf, monthStart, periodAt } from '../model/calendar.js';
+import type { CryptodlError } from '../model/errors.js';
+import { layerName, seriesName, type Cadence, type Period, type Series } from '../model/task.js';
 import type { DayRange } from '../lake/catalogue/spans.js';
-import { cadencesOf } from '../exchange/keys.js';
-import { isListingFault } from '../exchange/listing-faults.js';
-import type { Listing } from '../exchange/listing.js';
-import { restSpan } from '../exchange/routes.js';
-import type { Exchange } from '../exchange/exchange.js';
-import type { Rest } from '../exchange/rest-api.js';
+import { isListingFault } from '../exchange/listing.js';
 import { datasetsOf, findDataset, hasLongBars } from '../exchange/exchange-spec.js';
-import { firstTimeInRest, keptByRest, type RestOffer } from './rest-evidence.js';
-import { firstPeriod, LONGEST_DELAY_DAYS, type Probe } from './series-listing.js';
+import { ArchivedDays, type ArchivedContext } from './archived-days.js';
+import { RestEvidence, type RestRun } from './rest-evidence.js';
+import { LONGEST_DELAY_DAYS, type Probe } from './series-listing.js';
 
 /** Other series of a run that show whether the market goes on, before those of the configuration. */
 const MOST_PEERS = 3;
 /** The last object of a reference symbol is searched from this many days before today. */
 const REFERENCE_DAYS = 400;
-const MOST_ENTRIES = 1000;
-
 const MOST_STALLED_DAYS = 100;
 
 /** A shorter hole may be one of the archive alone. */
@@ -31,32 +25,29 @@ const NEAR_DAYS = 45;
 /** Series by whose objects of other symbols the market of a symbol goes on, with their cadence. */
 type Shown = readonly (readonly [Series, Cadence])[];
 
-interface LifeOptions {
-  readonly exchange: Exchange;
-  readonly listing: Listing;
+interface LifeOptions extends ArchivedContext, RestRun {
   readonly today: number;
-  readonly rest: Pick<Rest, 'pages'>;
   /** Whether the archive has a sidecar, also if the listing lacks it. */
   readonly probe: Probe;
-  readonly requests: readonly { readonly series: Series; readonly rest?: RestOffer | undefined }[];
   /** The series of a market of which the lake has a manifest. */
   readonly knownSeries: (market: string) => AsyncIterable<Series>;
 }
 
-/** Asks the listing at most once for each fact. All methods reject with its error if it does not answer, or with `unreachable` if it is a copy. */
+/** All methods reject like those of `ArchivedDays`. */
 export class SymbolLife {
   readonly #peers = new Map<string, string[]>();
-  readonly #offers = new Map<string, RestOffer>();
   readonly #known = memoized<ReadonlyMap<string, Series[]>>();
-  readonly #answers = memoized<readonly Period[]>();
   /** What is known of a series: a plan asks for each of its periods. */
   readonly #facts = memoized<unknown>();
+  readonly #days: ArchivedDays;
+  readonly rest: RestEvidence;
 
   constructor(private readonly context: LifeOptions) {
-    for (const { series, rest } of context.requests) {
-      if (rest !== undefined) this.#offers.set(nameOf(series), rest);
-      const peers = this.#peers.get(groupOf(series)) ?? [];
-      this.#peers.set(groupOf(series), peers);
+    this.#days = new ArchivedDays(context);
+    this.rest = new RestEvidence(context);
+    for (const { series } of context.requests) {
+      const peers = this.#peers.get(layerName(series)) ?? [];
+      this.#peers.set(layerName(series), peers);
       if (peers.length <= MOST_PEERS && !peers.includes(series.symbol)) peers.push(series.symbol);
     }
   }
@@ -68,24 +59,24 @@ export class SymbolLife {
   firstDay(series: Series): Promise<number | undefined> {
     return this.#once(series, 'first day', async () => {
       const others = await this.#othersOf(series);
-      const records = others.filter((one) => !this.#isCoarse(one));
-      const coarse = others.filter((one) => this.#isCoarse(one));
+      const records = others.filter((one) => !this.#days.isCoarse(one));
+      const coarse = others.filter((one) => this.#days.isCoarse(one));
       const latest = Math.min(...(await Promise.all(coarse.map((one) => this.#tradedBy(one)))));
       const [own = Infinity, ...firsts] = await Promise.all(
-        [series, ...records].map((one) => this.#firstOf(one)),
+        [series, ...records].map((one) => this.#days.firstOf(one)),
       );
       const other = Math.min(...firsts);
       if (other === Infinity || other > own + NEAR_DAYS) return undefined;
-      const first = Math.min(this.#isCoarse(series) ? other : Math.min(own, other), latest);
+      const first = Math.min(this.#days.isCoarse(series) ? other : Math.min(own, other), latest);
       const beginning = records.filter((_, index) => firsts[index] === first);
       const start = await this.#nearest(series, this.#shownBy(series, 'daily', beginning), 'before', first);
-      return (await this.#inRest(series, { from: -Infinity, to: start })) ?? start;
+      return (await this.rest.firstDayIn(series, { from: -Infinity, to: start })) ?? start;
     });
   }
 
   /** Months do not tell the first day, but the symbol was traded by this one: the last day of the last bar that may open in the first month. */
   async #tradedBy(series: Series): Promise<number> {
-    const day = await this.#firstOf(series);
+    const day = await this.#days.firstOf(series);
     const daysOfBar = { '3d': 3, '1w': 7 }[series.interval ?? ''] ?? 1;
     return Number.isFinite(day) ? monthStart(monthOf(day) + 1) + daysOfBar - 2 : Infinity;
   }
@@ -97,10 +88,10 @@ export class SymbolLife {
   datasetStart(series: Series): Promise<number | undefined> {
     return this.#once(series, 'start of the dataset', async () => {
       const firsts = await Promise.all(
-        this.#referencesOf(series).map((symbol) => this.#firstOf({ ...series, symbol })),
+        this.#referencesOf(series).map((symbol) => this.#days.firstOf({ ...series, symbol })),
       );
       const first = Math.min(...firsts);
-      return Number.isFinite(first) ? Math.min(first, await this.#firstOf(series)) : undefined;
+      return Number.isFinite(first) ? Math.min(first, await this.#days.firstOf(series)) : undefined;
     });
   }
 
@@ -111,7 +102,7 @@ export class SymbolLife {
    */
   end(series: Series, cadence: Cadence, from: number): Promise<number | undefined> {
     return this.#once(series, `${cadence} end from ${from}`, async () => {
-      const isCoarse = this.#isCoarse(series);
+      const isCoarse = this.#days.isCoarse(series);
       const delay = LONGEST_DELAY_DAYS[isCoarse ? 'daily' : cadence];
       const latest = this.context.today - delay;
       const others = await this.#othersOf(series);
@@ -120,19 +111,19 @@ export class SymbolLife {
       for (const one of [series, ...others]) {
         // The symbol is traded: its other datasets need not be asked.
         if (end > latest) return undefined;
-        const days = await this.#daysOf(one, from - NEAR_DAYS, Infinity);
+        const days = await this.#days.daysOf(one, from - NEAR_DAYS, Infinity);
         if (days.length > 0) recent.add(one);
         end = days.reduce((last, day) => Math.max(last, day + 1), end);
       }
       if (end > latest) return undefined;
       // Another series ended with this one, or before, if this one ended long ago.
       const isEnded = async (one: Series): Promise<boolean> =>
-        recent.size > 0 ? recent.has(one) : (await this.#firstOf(one)) < Infinity;
+        recent.size > 0 ? recent.has(one) : (await this.#days.firstOf(one)) < Infinity;
       if (!(await someOf(others, isEnded))) return undefined;
       const shown = this.#shownBy(series, cadence, [...recent]);
       if (!(await this.#goesOn(series, shown, end + delay - 1, Infinity))) return undefined;
       if (await this.#isStale(series, cadence, { from: end, to: latest + 1 })) return undefined;
-      if ((await this.#inRest(series, { from: end, to: Infinity })) !== undefined) return undefined;
+      if ((await this.rest.firstDayIn(series, { from: end, to: Infinity })) !== undefined) return undefined;
       return this.#nearest(series, shown, 'after', end);
     });
   }
@@ -149,10 +140,10 @@ export class SymbolLife {
       !hasLongBars(findDataset(this.context.exchange, market, dataset), interval);
     const others = (await this.#othersOf(series)).filter(isTold);
     const hasDaysNear = async (one: Series): Promise<boolean> =>
-      (await this.#daysOf(one, from - NEAR_DAYS, to + NEAR_DAYS)).length > 0;
+      (await this.#days.daysOf(one, from - NEAR_DAYS, to + NEAR_DAYS)).length > 0;
     if (!(await someOf(others, hasDaysNear))) return [];
     const told = [series, ...others].filter(isTold);
-    const found = await Promise.all(told.map((one) => this.#daysOf(one, since, to)));
+    const found = await Promise.all(told.map((one) => this.#days.daysOf(one, since, to)));
     const days = [...found.flat().sort((a, b) => a - b), to];
     const shown = this.#shownBy(series, cadence, []);
     const pauses: DayRange[] = [];
@@ -162,7 +153,7 @@ export class SymbolLife {
       const isLong = day > pause.from && day - start >= LEAST_PAUSE_DAYS;
       start = day + 1;
       if (!isLong || !(await this.#goesOn(series, shown, pause.from, day))) continue;
-      if ((await this.#inRest(series, pause)) === undefined) pauses.push(pause);
+      if ((await this.rest.firstDayIn(series, pause)) === undefined) pauses.push(pause);
     }
     return pauses;
   }
@@ -175,28 +166,6 @@ export class SymbolLife {
     return pauses.filter(({ to }) => to < today);
   }
 
-  /** The first of these days of which REST, in a run that uses it, has rows. */
-  async #inRest(series: Series, stretch: DayRange): Promise<number | undefined> {
-    const { exchange } = this.context;
-    const days = keptByRest(this.#offers.get(nameOf(series)), stretch);
-    const spec = findDataset(exchange, series.market, series.dataset);
-    if (days === undefined || spec === undefined) return undefined;
-    const at = await this.#once(series, `in REST ${days.from} ${days.to}`, () =>
-      firstTimeInRest(this.context, series, restSpan(spec, days)),
-    );
-    return at === undefined ? undefined : dayOf(at, exchange);
-  }
-
-  /** Whether REST, in a run that uses it, has rows of the day of this time (epoch milliseconds), before or after it. */
-  async hasInRest(series: Series, side: 'before' | 'after', atMs: number): Promise<boolean> {
-    const { exchange } = this.context;
-    const day = dayOf(atMs, exchange);
-    if (keptByRest(this.#offers.get(nameOf(series)), { from: day, to: day + 1 }) === undefined) return false;
-    const [fromMs, toMs] =
-      side === 'before' ? [startOfDay(day, exchange), atMs] : [atMs + 1, startOfDay(day + 1, exchange)];
-    return (await firstTimeInRest(this.context, series, { fromMs, toMs })) !== undefined;
-  }
-
   /** Whether the archive has the last object of these days, although the listing does not. */
   async #isStale(series: Series, cadence: Cadence, { from, to }: DayRange): Promise<boolean> {
     const { probe, exchange } = this.context;
@@ -207,7 +176,7 @@ export class SymbolLife {
   }
 
   #once<T>(series: Series, what: string, act: () => Promise<T>): Promise<T> {
-    return this.#facts(`${nameOf(series)} ${what}`, act) as Promise<T>;
+    return this.#facts(`${seriesName(series)} ${what}`, act) as Promise<T>;
   }
 
   /**
@@ -230,9 +199,9 @@ export class SymbolLife {
    * series of the symbol.
    */
   #shownBy(series: Series, cadence: Cadence, others: readonly Series[]): Shown {
-    const trading = this.#isCoarse(series) ? this.#tradingOf(series)[0] : undefined;
+    const trading = this.#days.isCoarse(series) ? this.#tradingOf(series)[0] : undefined;
     const own: Shown[number] = trading === undefined ? [series, cadence] : [trading, 'daily'];
-    const fine = others.filter((one) => one !== series && !this.#isCoarse(one));
+    const fine = others.filter((one) => one !== series && !this.#days.isCoarse(one));
     return [own, ...fine.map((one) => [one, 'daily'] as const)];
   }
 
@@ -252,7 +221,7 @@ export class SymbolLife {
     for (const [one, cadence] of shown)
       for (const symbol of this.#referencesOf(series))
         try {
-          const found = await this.#periods({ ...one, symbol }, cadence, start, end);
+          const found = await this.#days.periods({ ...one, symbol }, cadence, start, end);
           yield* found.filter((period) => period.to > from && period.from < to);
         } catch (error) {
           if (!isListingFault(error)) throw error;
@@ -272,8 +241,8 @@ export class SymbolLife {
     const { market, symbol } = series;
     const found = await this.#known(market, () => this.#readKnown(market));
     const known = [symbol, this.#contractOf(series)].flatMap((name) => found.get(name) ?? []);
-    const byName = new Map([...this.#tradingOf(series), ...known].map((one) => [nameOf(one), one]));
-    byName.delete(nameOf(series));
+    const byName = new Map([...this.#tradingOf(series), ...known].map((one) => [seriesName(one), one]));
+    byName.delete(seriesName(series));
     return [...byName.values()];
   }
 
@@ -301,80 +270,13 @@ export class SymbolLife {
     return kind === undefined || symbol.includes('_') ? symbol : `${symbol}_${kind}`;
   }
 
-  /** Whether the objects of a series do not tell its first and last day: it is published by month only, or has bars of several days. */
-  #isCoarse({ market, dataset, interval }: Series): boolean {
-    const spec = findDataset(this.context.exchange, market, dataset);
-    return spec === undefined || hasLongBars(spec, interval) || !cadencesOf(spec, interval).includes('daily');
-  }
-
   /** Other symbols. Some series have the name of the pair of a contract. */
   #referencesOf(series: Series): string[] {
     const { references = [] } = this.context.exchange.markets[series.market] ?? {};
-    const peers = (this.#peers.get(groupOf(series)) ?? []).filter((symbol) => symbol !== series.symbol);
+    const peers = (this.#peers.get(layerName(series)) ?? []).filter((symbol) => symbol !== series.symbol);
     const names = references.flatMap((symbol) => [symbol, symbol.replace(/_.*/, '')]);
     const others = names.filter((symbol) => symbol !== series.symbol);
     return [...new Set([...peers.slice(0, MOST_PEERS), ...others])];
-  }
-
-  /** A monthly object counts from the start of its month, unless the month has daily objects. */
-  async #firstOf(series: Series): Promise<number> {
-    const [day = Infinity, month = Infinity] = await Promise.all(
-      (['daily', 'monthly'] as const).map(async (cadence) => {
-        const [first] = await this.#ask(series, cadence, 'first', async () => {
-          const { listing, exchange } = this.context;
-          const found = await firstPeriod(listing, exchange.archive, series, cadence);
-          return found === undefined ? [] : [found];
-        });
-        return first?.from;
-      }),
-    );
-    return Number.isFinite(day) && month === monthStart(monthOf(day)) ? day : Math.min(day, month);
-  }
-
-  async #daysOf(series: Series, from: number, to: number): Promise<number[]> {
-    const [start, end] = [monthStart(monthOf(from)), to === Infinity ? to : monthStart(monthOf(to - 1) + 1)];
-    const [days, months] = await Promise.all([
-      this.#periods(series, 'daily', start, end),
-      this.#periods(series, 'monthly', start, end),
-    ]);
-    // Such an object proves one day of its month.
-    if (this.#isCoarse(series))
-      return [...days, ...months].filter((one) => one.from >= from && one.to <= to).map((one) => one.from);
-    const withDays = new Set(days.map((day) => monthOf(day.from)));
-    return [...days, ...months.filter((month) => !withDays.has(monthOf(month.from)))]
-      .flatMap(eachDay)
-      .filter((day) => day >= from && day < to);
-  }
-
-  /** The periods of a series in the days `[from, to)`. */
-  #periods(series: Series, cadence: Cadence, from: number, to: number): Promise<readonly Period[]> {
-    return this.#ask(series, cadence, `${from} ${to}`, async () => {
-      const { listing, exchange } = this.context;
-      const periodOf = exchange.archive.periodOf(series, cadence);
-      const marker = exchange.archive.markerBefore(series, periodAt(cadence, from));
-      const entries = Math.min(MOST_ENTRIES, 2 * (to - from) + 10);
-      const found: Period[] = [];
-      const prefix = exchange.archive.seriesPrefix(series, cadence);
-      for await (const page of listing.objects(prefix, marker, entries)) {
-        const periods = page.flatMap(({ key }) => periodOf(key) ?? []);
-        found.push(...periods.filter((period) => period.to > from && period.from < to));
-        if (periods.some((period) => period.from >= to)) break;
-      }
-      return found;
-    });
-  }
-
-  /** Rejects with `unreachable` if a copy replaces the listing: it lacks newer objects. */
-  async #ask(series: Series, cadence: Cadence, what: string, act: () => Promise<readonly Period[]>) {
-    const { listing, exchange } = this.context;
-    const spec = findDataset(exchange, series.market, series.dataset);
-    if (spec === undefined || !cadencesOf(spec, series.interval).includes(cadence)) return [];
-    const prefix = exchange.archive.seriesPrefix(series, cadence);
-    return this.#answers(`${prefix} ${what}`, async () => {
-      const periods = await act();
-      if (listing.copiedAt?.(prefix) === undefined) return periods;
-      throw new CryptodlError('unreachable', `the listing of ${prefix} is a copy`);
-    });
   }
 }
 
@@ -383,7 +285,3 @@ async function someOf(all: readonly Series[], is: (one: Series) => Promise<boole
   for (const one of all) if (await is(one)) return true;
   return false;
 }
-
-const nameOf = (series: Series): string => `${groupOf(series)} ${series.symbol}`;
-
-const groupOf = ({ market, dataset, interval = '' }: Series): string => `${market} ${dataset} ${interval}`;

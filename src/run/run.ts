@@ -212,14 +212,14 @@ function refuseLargePlan(session: RunSession, plan: Plan): void {
 /** Loads only the modules of the verb, so that the start is faster. */
 async function selectionOf(
   session: RunSession,
-  { resolved, read, verb, failures, select }: RunRequest,
+  { resolved, verb, failures, select }: RunRequest,
 ): Promise<RunSelection> {
   if (select !== undefined) return select(session);
   if (failures !== undefined) return selectFailures(session, failures);
   const selection =
     verb === 'repair'
-      ? (await import('./verify/select-repairs.js')).selectRepairs(session, resolved, read)
-      : (await import('../plan/select/select-series.js')).selectSeries(session, resolved, read, verb);
+      ? (await import('./verify/select-repairs.js')).selectRepairs(session, resolved)
+      : (await import('../plan/select/select-series.js')).selectSeries(session, resolved, verb);
   return ofShard(session, await selection);
 }
 

@@ -2,6 +2,7 @@
 import { expect } from 'vitest';
 import { flagSpec } from '../../src/plan/options/flags.js';
 import type { FlagName } from '../../src/plan/options/flags.js';
+import { symbolsOption } from '../../src/plan/options/symbols.js';
 import { day } from './conversion.js';
 
 const VALUES: Partial<Record<FlagName, [string, unknown]>> = {
@@ -13,10 +14,10 @@ const VALUES: Partial<Record<FlagName, [string, unknown]>> = {
   market: ['um,spot', ['um', 'spot']],
   days: ['7', 7],
   months: ['7', 7],
-  from: ['2024-01-31', expect.objectContaining({ first: day('2024-01-31') })],
-  to: ['2024-01-31', expect.objectContaining({ last: day('2024-01-31') })],
+  from: ['2024-01-31', expect.objectContaining({ firstDay: day('2024-01-31') })],
+  to: ['2024-01-31', expect.objectContaining({ lastDay: day('2024-01-31') })],
   at: ['09:30', 570],
-  symbols: ['A1', { names: ['A1'], globs: [], exclusions: [], lists: [] }],
+  symbols: ['A1', symbolsOption('A1', '--symbols')],
   every: ['6h', { kind: 'hours', text: '6h', hours: 6 }],
   kind: ['cron', 'cron'],
   'mark-interval': ['1h', ['1h']],

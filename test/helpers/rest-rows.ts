@@ -1,9 +1,9 @@
 /** Routes of the shipped facts, and what the pages of REST come to. */
 import type { Market } from '../../src/model/task.js';
 import type { RouteSpec } from '../../src/exchange/facts.js';
-import { readPage } from '../../src/exchange/binance/rest-page.js';
+import { readRestPage } from '../../src/exchange/binance/rest-page.js';
 import type { GetPage, PageQuery } from '../../src/exchange/binance/rest-page.js';
-import type { Page, Row } from '../../src/exchange/rest-rows.js';
+import type { Page, RestRow } from '../../src/exchange/rest-rows.js';
 import { specOf } from './conversion.js';
 
 export function routeOf(market: Market, dataset: string): RouteSpec {
@@ -25,12 +25,12 @@ export function modelServer(
   answer: (query: PageQuery) => readonly object[],
 ): ModelServer {
   const asked: PageQuery[] = [];
-  const get = (query: PageQuery): Promise<readonly Row[]> => {
+  const get = (query: PageQuery): Promise<readonly RestRow[]> => {
     asked.push(query);
     if (asked.length > most) return Promise.reject(new Error(`more than ${most} requests`));
     return new Promise((resolve) => {
       const content = JSON.parse(JSON.stringify(answer(query))) as unknown;
-      resolve(readPage(content, route, query, { symbol: 'BTCUSDT' }));
+      resolve(readRestPage(content, route, query, { symbol: 'BTCUSDT' }));
     });
   };
   return { get, asked };

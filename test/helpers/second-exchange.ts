@@ -254,6 +254,7 @@ const NO_REST: RestApi = {
   places: () => [],
   bannedWith: (_, url) => [url],
   isPerpetual: () => false,
+  assetsIn: () => undefined,
   open: () => ({
     symbols: () => Promise.resolve([]),
     pages: () => {

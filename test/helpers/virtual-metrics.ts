@@ -62,7 +62,6 @@ export function virtualMetrics(folder: string, { now = NOW, ...options }: Virtua
       verb: 'metrics',
       resolved: resolveOptions(VERBS.metrics, [{ origin: 'flag', values, nameOf: (name) => `--${name}` }]),
       surroundings: { home: folder, stateHome: undefined, proxies: NO_PROXIES },
-      read: () => Promise.reject(new Error('no list of symbols is read')),
       observer: {
         ...SILENT_OBSERVER,
         warn: (message) => warnings.push(message),

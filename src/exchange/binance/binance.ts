@@ -6,8 +6,7 @@ import { readFacts, type HaltFacts } from '../facts.js';
 import { fileOfKey } from '../keys.js';
 import { S3_LISTING } from '../s3-listing.js';
 import type { Archive, Sidecar, Exchange } from '../exchange.js';
-import { exchangeSpecOf } from '../exchange-spec-of.js';
-import type { ExchangeSpec } from '../exchange-spec.js';
+import { exchangeSpecOf, type ExchangeSpec } from '../exchange-spec.js';
 import { BINANCE_ANSWERS } from './answers.js';
 import { banKey } from '../../http/bans.js';
 import { isNoAnswer } from '../../model/errors.js';
@@ -16,6 +15,7 @@ import type { Addresses, RestApi, RestContext } from '../rest-api.js';
 import {
   exchangeInfo,
   isPerpetual,
+  parseAssets,
   parseHeldInfo,
   weightBucket,
   type ExchangeInfo,
@@ -101,6 +101,7 @@ function binanceRest({ spot, spotPublic }: ExchangeSpec['hosts']): RestApi {
     places: restPlaces,
     bannedWith,
     isPerpetual,
+    assetsIn: parseAssets,
     open: (session) => {
       const { options, fetch, throttle, observer, signal } = session;
       const client = new RestClient({

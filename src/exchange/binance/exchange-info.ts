@@ -73,7 +73,7 @@ const textOf = (value: unknown): string => (typeof value === 'string' ? value : 
 // Symbols of contracts, and their pairs.
 
 /** `BTCUSD_PERP` and `BTCUSD_261225` are contracts of BTCUSD. */
-export const pairOf = (symbol: string): string => symbol.split('_')[0] ?? symbol;
+export const contractPair = (symbol: string): string => symbol.split('_')[0] ?? symbol;
 
 export function isPerpetual(market: Market, symbol: string): boolean {
   return market === 'cm' ? symbol.endsWith('_PERP') : !symbol.includes('_');

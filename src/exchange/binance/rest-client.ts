@@ -2,13 +2,11 @@
 import { CryptodlError } from '../../model/errors.js';
 import type { Fetch, Priority } from '../../model/fetch.js';
 import { fetchDocument } from '../../http/fetch-document.js';
-import type { REST_HOSTS } from '../facts.js';
-
-export type RestHost = (typeof REST_HOSTS)[number];
 
 export interface RestOptions {
   readonly fetch: Fetch;
-  readonly urls: Readonly<Record<RestHost, string>>;
+  /** By the name of the host: `fapi`. */
+  readonly urls: Readonly<Record<string, string>>;
   /** Address of a second spot host, used if the first one does not serve this location; undefined without a second one. */
   readonly otherSpotUrl: string | undefined;
   readonly priority: Priority;
@@ -17,31 +15,31 @@ export interface RestOptions {
 }
 
 export interface RestRequest {
-  readonly host: RestHost;
+  readonly host: string;
   readonly path: string;
   readonly query: Readonly<Record<string, string | number>>;
   readonly bucket: string;
   readonly weight: number;
 }
 
-/** `servedAt`: the time of the host in epoch milliseconds; NaN if the answer does not tell. */
-type Read<T> = (content: unknown, servedAt: number) => T;
+/** `servedAtMs`: the time of the host in epoch milliseconds; NaN if the answer does not tell. */
+type Read<T> = (content: unknown, servedAtMs: number) => T;
 
 /** Every recorded page and `exchangeInfo` is smaller. */
 const MAX_BYTES = 64 * 1024 * 1024;
 
 export class RestClient {
-  readonly #urls: Record<RestHost, string>;
+  readonly #urls: Map<string, string>;
   /** Hosts that do not serve this location, with their error. They get no further request. */
   readonly #restricted = new Map<string, CryptodlError>();
 
   constructor(private readonly options: RestOptions) {
-    this.#urls = { ...options.urls };
+    this.#urls = new Map(Object.entries(options.urls));
   }
 
   /** Requests and parses an answer. If `read` throws a retryable error, the request is retried. */
   async get<T>(request: RestRequest, read: Read<T>): Promise<T> {
-    const base = this.#urls[request.host];
+    const base = this.#urls.get(request.host) ?? '';
     const known = this.#restricted.get(base);
     if (known !== undefined) throw known;
     try {
@@ -54,9 +52,9 @@ export class RestClient {
         this.#restricted.set(base, hinted);
         throw hinted;
       }
-      if (this.#urls.spot === base)
+      if (this.#urls.get(request.host) === base)
         this.options.warn(`${error.message}: requests go to ${otherSpotUrl} instead`);
-      this.#urls.spot = otherSpotUrl;
+      this.#urls.set(request.host, otherSpotUrl);
       return this.get(request, read);
     }
   }

@@ -2,26 +2,27 @@
 import { CryptodlError } from '../../model/errors.js';
 import type { Series } from '../../model/task.js';
 import type { RouteSpec } from '../facts.js';
-import { shownValue, type Row } from '../rest-rows.js';
-import { pairOf } from './exchange-info.js';
+import { shownValue } from '../rest-csv.js';
+import type { RestRow } from '../rest-rows.js';
+import { contractPair } from './exchange-info.js';
 
 /** Query parameters of one request. Both times are inclusive. */
 export type PageQuery =
   { readonly startTime: number; readonly endTime: number } | { readonly fromId: number };
 
-export type GetPage = (query: PageQuery) => Promise<readonly Row[]>;
+export type GetPage = (query: PageQuery) => Promise<readonly RestRow[]>;
 
 /**
  * The rows of a page. Throws `answer-malformed` if the answer is no list of rows. Throws `page-wrong` unless the rows are in strictly
  * ascending order (by id if the route has ids), of the symbol and within the query: `/futures/data` answers some requests with rows of
  * today instead of the requested window.
  */
-export function readPage(
+export function readRestPage(
   content: unknown,
   route: RouteSpec,
   query: PageQuery,
   { symbol }: Pick<Series, 'symbol'>,
-): Row[] {
+): RestRow[] {
   if (!Array.isArray(content))
     throw new CryptodlError('answer-malformed', `${route.path} did not answer with a list`);
   const rows = content.map((cells: unknown) => rowOf(cells, route));
@@ -32,7 +33,7 @@ export function readPage(
   return rows;
 }
 
-function rowOf(cells: unknown, route: RouteSpec): Row {
+function rowOf(cells: unknown, route: RouteSpec): RestRow {
   if (typeof cells !== 'object' || cells === null)
     throw new CryptodlError('answer-malformed', `${route.path} answered with ${shownValue(cells)} as a row`);
   const byName = cells as Readonly<Record<string, unknown>>;
@@ -60,8 +61,8 @@ function wholeNumber(value: unknown): number | undefined {
 
 /** A row outside of the query, or one that is not after the row before. */
 function orderFault(
-  row: Row,
-  before: Row | undefined,
+  row: RestRow,
+  before: RestRow | undefined,
   query: PageQuery,
   { id }: RouteSpec,
 ): string | undefined {
@@ -75,8 +76,8 @@ function orderFault(
 }
 
 /** A field of the row that names another symbol or pair. */
-function contractFault({ cells }: Row, symbol: string): string | undefined {
-  for (const [field, expected] of Object.entries({ symbol, pair: pairOf(symbol) })) {
+function contractFault({ cells }: RestRow, symbol: string): string | undefined {
+  for (const [field, expected] of Object.entries({ symbol, pair: contractPair(symbol) })) {
     const value = cells[field];
     if (value !== undefined && value !== expected)
       return `a row has the ${field} ${shownValue(value)} instead of ${expected}`;
@@ -84,6 +85,6 @@ function contractFault({ cells }: Row, symbol: string): string | undefined {
   return undefined;
 }
 
-const nameOf = ({ atMs, id }: Row): string => (id === 0 ? instantText(atMs) : String(id));
+const nameOf = ({ atMs, id }: RestRow): string => (id === 0 ? instantText(atMs) : String(id));
 
 const instantText = (ms: number): string => new Date(ms).toISOString();

@@ -5,11 +5,11 @@
 import { DAY_MS } from '../../model/calendar.js';
 import type { Series } from '../../model/task.js';
 import type { RouteSpec } from '../facts.js';
-import type { Page, Row, Span } from '../rest-rows.js';
+import type { Page, RestRow, TimeSpan } from '../rest-rows.js';
 import { intervalMs } from '../exchange-spec.js';
-import { pairOf } from './exchange-info.js';
+import { contractPair } from './exchange-info.js';
 import type { RestClient } from './rest-client.js';
-import { readPage, type PageQuery, type GetPage } from './rest-page.js';
+import { readRestPage, type PageQuery, type GetPage } from './rest-page.js';
 import { CryptodlError } from '../../model/errors.js';
 
 const HOUR_MS = 3_600_000;
@@ -20,7 +20,7 @@ export async function* seriesPages(
   client: RestClient,
   route: RouteSpec,
   series: Series,
-  span: Span,
+  span: TimeSpan,
 ): AsyncGenerator<Page> {
   const served = { atMs: Number.NaN };
   const get = getterOf(client, route, series, served);
@@ -29,10 +29,10 @@ export async function* seriesPages(
     route.lookBackHours === 0
       ? pagesOf(route, series, get, span)
       : withIntervals(pagesOf(route, series, get, { fromMs, toMs: span.toMs + LOOK_AHEAD_MS }), span);
-  for await (const page of pages) yield { ...page, servedAt: served.atMs };
+  for await (const page of pages) yield { ...page, servedAtMs: served.atMs };
 }
 
-function pagesOf(route: RouteSpec, series: Series, get: GetPage, span: Span): AsyncGenerator<Page> {
+function pagesOf(route: RouteSpec, series: Series, get: GetPage, span: TimeSpan): AsyncGenerator<Page> {
   if (route.pager === 'start')
     return startAnchored(get, span, route.lookBackHours === 0 ? LEAST_STEP_MS : SETTLEMENT_STEP_MS);
   if (route.pager === 'id') return idAnchored(get, span);
@@ -49,16 +49,19 @@ function getterOf(client: RestClient, route: RouteSpec, series: Series, served: 
   // Routes with an interval have bars; statistics have a period.
   const barMs = 'interval' in route.parameters ? intervalMs(series.interval ?? '') : Number.NaN;
   return (query: PageQuery) =>
-    client.get({ host, path, bucket, weight, query: { ...fixed, ...query, limit } }, (content, servedAt) => {
-      served.atMs = servedAt;
-      // A bar that is not over changes until its end. The clock of the host decides, because that of this machine may be wrong.
-      return readPage(content, route, query, series).filter(({ atMs }) => !(atMs + barMs > servedAt));
-    });
+    client.get(
+      { host, path, bucket, weight, query: { ...fixed, ...query, limit } },
+      (content, servedAtMs) => {
+        served.atMs = servedAtMs;
+        // A bar that is not over changes until its end. The clock of the host decides, because that of this machine may be wrong.
+        return readRestPage(content, route, query, series).filter(({ atMs }) => !(atMs + barMs > servedAtMs));
+      },
+    );
 }
 
 function parameter(value: string, { symbol, interval = '' }: Series): string {
   if (value === '$symbol') return symbol;
-  if (value === '$pair') return pairOf(symbol);
+  if (value === '$pair') return contractPair(symbol);
   // The archive writes `1mo` where REST has `1M`.
   if (value === '$interval') return interval === '1mo' ? '1M' : interval;
   return value;
@@ -74,21 +77,24 @@ const LOOK_AHEAD_MS = (LONGEST_HOURS + 1) * HOUR_MS;
  * Adds the hours of each funding interval, which REST does not report: the hours since the previous settlement, else until the next
  * settlement, else 8. The pages reach beyond the span on both sides, so that a row gets the same hours in every request.
  */
-async function* withIntervals(pages: AsyncIterable<Page>, { fromMs, toMs }: Span): AsyncGenerator<Page> {
+async function* withIntervals(pages: AsyncIterable<Page>, { fromMs, toMs }: TimeSpan): AsyncGenerator<Page> {
   let before: number | undefined;
-  let last: Row | undefined;
-  const addHours = (row: Row, next: Row | undefined): Row => {
+  let last: RestRow | undefined;
+  const addHours = (row: RestRow, next: RestRow | undefined): RestRow => {
     const hours = hoursBetween(before, row.atMs) ?? hoursBetween(row.atMs, next?.atMs) ?? LONGEST_HOURS;
     before = row.atMs;
     return { ...row, cells: { ...row.cells, intervalHours: hours } };
   };
-  for await (const { rows, known } of pages) {
+  for await (const { rows, knownMs } of pages) {
     const all = last === undefined ? rows : [last, ...rows];
     // The last row waits for the next page, because its interval may depend on the next row.
     last = rows.at(-1);
     const ready = last === undefined ? all : all.slice(0, -1);
     const withHours = ready.map((row, index) => addHours(row, all[index + 1]));
-    yield { rows: withHours.filter(({ atMs }) => atMs >= fromMs && atMs < toMs), known: last?.atMs ?? known };
+    yield {
+      rows: withHours.filter(({ atMs }) => atMs >= fromMs && atMs < toMs),
+      knownMs: last?.atMs ?? knownMs,
+    };
   }
 }
 
@@ -108,7 +114,7 @@ const LEAST_STEP_MS = 1000;
  */
 export async function* startAnchored(
   get: GetPage,
-  { fromMs, toMs }: Span,
+  { fromMs, toMs }: TimeSpan,
   leastMs = LEAST_STEP_MS,
 ): AsyncGenerator<Page> {
   let start = fromMs;
@@ -121,17 +127,17 @@ export async function* startAnchored(
     if (last.atMs < nextMs)
       throw new CryptodlError('page-wrong', `a page ends less than ${leastMs} ms after the previous page`);
     nextMs = last.atMs + leastMs;
-    // `readPage` refuses rows before the start, so the new start is later.
+    // `readRestPage` refuses rows before the start, so the new start is later.
     start = last.atMs + 1;
-    yield { rows, known: start };
+    yield { rows, knownMs: start };
   }
-  yield { rows: [], known: toMs };
+  yield { rows: [], knownMs: toMs };
 }
 
 /** Pages for routes that answer with the last rows. The windows are so short that all of their rows fit into one page. */
 export async function* endAnchored(
   get: GetPage,
-  { fromMs, toMs }: Span,
+  { fromMs, toMs }: TimeSpan,
   window: { readonly limit: number; readonly stepMs: number; readonly longestMs: number },
 ): AsyncGenerator<Page> {
   // Both ends are inclusive, so a window has one row more than steps.
@@ -141,29 +147,29 @@ export async function* endAnchored(
     const endTime = Math.min(start + stepsInWindow * window.stepMs, toMs - 1);
     const rows = await get({ startTime: start, endTime });
     start = Math.min(endTime + window.stepMs, toMs);
-    yield { rows, known: start };
+    yield { rows, knownMs: start };
   }
 }
 
 /** Finds the first row by time, in windows of one hour (hosts refuse longer ones), and then continues by id. */
-export async function* idAnchored(get: GetPage, { fromMs, toMs }: Span): AsyncGenerator<Page> {
-  let rows: readonly Row[] = [];
-  let known = fromMs;
-  while (rows.length === 0 && known < toMs) {
-    const endTime = Math.min(known + HOUR_MS, toMs) - 1;
-    rows = await get({ startTime: known, endTime });
+export async function* idAnchored(get: GetPage, { fromMs, toMs }: TimeSpan): AsyncGenerator<Page> {
+  let rows: readonly RestRow[] = [];
+  let knownMs = fromMs;
+  while (rows.length === 0 && knownMs < toMs) {
+    const endTime = Math.min(knownMs + HOUR_MS, toMs) - 1;
+    rows = await get({ startTime: knownMs, endTime });
     // A page may lack later rows of its hour, so only the time up to its last row is known. If it is empty, its hour has no rows.
-    known = rows.at(-1)?.atMs ?? endTime + 1;
-    yield { rows, known };
+    knownMs = rows.at(-1)?.atMs ?? endTime + 1;
+    yield { rows, knownMs };
   }
-  while (rows.length > 0 && known < toMs) {
+  while (rows.length > 0 && knownMs < toMs) {
     const fromId = (rows.at(-1)?.id ?? 0) + 1;
     rows = await get({ fromId });
     // A request by id has no start time, so the order is checked against the previous page.
-    if ((rows[0]?.atMs ?? known) < known)
+    if ((rows[0]?.atMs ?? knownMs) < knownMs)
       throw new CryptodlError('page-wrong', `row ${rows[0]?.id ?? fromId} is older than the previous row`);
-    known = rows.at(-1)?.atMs ?? toMs;
-    yield { rows: rows.filter(({ atMs }) => atMs < toMs), known };
+    knownMs = rows.at(-1)?.atMs ?? toMs;
+    yield { rows: rows.filter(({ atMs }) => atMs < toMs), knownMs };
   }
-  yield { rows: [], known: toMs };
+  yield { rows: [], knownMs: toMs };
 }

@@ -8,8 +8,8 @@ import { crc32, createInflateRaw, inflateRaw, inflateRawSync, type ZlibOptions }
 import { CryptodlError } from '../../model/errors.js';
 import type { Body } from '../../model/fetch.js';
 import type { Packing, UnpackOptions } from '../exchange.js';
-import { findMember, bytesAt, streamAt, type ZipEntry } from './zip-entry.js';
-import { MAX_DEFLATE_RATIO, checkEntry, checkRatio, METHOD_STORED, brokenZip } from './zip-headers.js';
+import { MAX_DEFLATE_RATIO, METHOD_STORED, brokenZip, bytesAt, checkEntry, checkRatio } from './zip-entry.js';
+import { findMember, streamAt, type ZipEntry } from './zip-entry.js';
 
 const WRITE_BUFFER_BYTES = 1024 * 1024;
 

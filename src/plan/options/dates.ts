@@ -6,7 +6,7 @@ import { parseDurationMs } from '../../model/units.js';
 
 /** A date as given. The clock of the run decides which day a word means. */
 export type DateOption =
-  | { readonly kind: 'days'; readonly first: number; readonly last: number }
+  | { readonly kind: 'days'; readonly firstDay: number; readonly lastDay: number }
   | { readonly kind: 'word'; readonly daysAgo: number };
 
 const WORDS: Readonly<Record<string, number>> = { yesterday: 1, today: 0, now: 0 };
@@ -20,10 +20,10 @@ export const date = parser('a date', ['2024-01-31', '2024-01', '2024', 'yesterda
 /** First and last day of a day, month or year: `2024-01-31`, `2024/01/31`, `20240131`, `2024-01`, `2024`. */
 function daysOf(value: string): DateOption | undefined {
   const [, year = '', month, day] = /^(\d{4})(?:[-/.]?(\d{2})(?:[-/.]?(\d{2}))?)?$/.exec(value) ?? [];
-  const first = parseDay(`${year}-${month ?? '01'}-${day ?? '01'}`);
-  if (first === undefined) return undefined;
-  const next = monthStart(monthOf(first) + (month === undefined ? 12 : 1));
-  return { kind: 'days', first, last: day === undefined ? next - 1 : first };
+  const firstDay = parseDay(`${year}-${month ?? '01'}-${day ?? '01'}`);
+  if (firstDay === undefined) return undefined;
+  const next = monthStart(monthOf(firstDay) + (month === undefined ? 12 : 1));
+  return { kind: 'days', firstDay, lastDay: day === undefined ? next - 1 : firstDay };
 }
 
 export const EVERY = ['day', '12h', '8h', '6h', '4h', '3h', '2h', '1h'] as const;

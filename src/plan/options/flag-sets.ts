@@ -59,11 +59,11 @@ export const REST_FLAGS = names('fapi-url', 'dapi-url', 'spot-url');
 export const BUCKET_FLAGS = names('s3-endpoint', 's3-region');
 
 /** The flags of everything that goes over the network: the archive, REST, and a lake in a bucket. */
-export const NETWORK_FLAGS = names(...REQUEST_FLAGS, ...REST_FLAGS, ...BUCKET_FLAGS);
+export const REMOTE_FLAGS = names(...REQUEST_FLAGS, ...REST_FLAGS, ...BUCKET_FLAGS);
 
 /** The flags of runs. A verb may show some of them in `--help`. */
 export const RUN_FLAGS = names(
-  ...NETWORK_FLAGS,
+  ...REMOTE_FLAGS,
   'wait-for-publication',
   'failures',
   'temp-dir',

@@ -92,11 +92,15 @@ function kind<const Kind extends Partial<FlagSpec>>(common: Kind) {
 export const takes = <P extends Parse<unknown>>(value: string, parser: P) => kind({ value, parse: parser });
 export const LIST = { value: 'LIST', list: 'comma' } as const;
 export const words = kind({ ...LIST, parse: parse.text });
-export const duration = kind({ value: 'TIME', parse: parse.duration, unit: 'Ms' });
-export const timeout = kind({ value: 'TIME', parse: parse.timeout, unit: 'Ms' });
+export const takesDuration = kind({ value: 'TIME', parse: parse.duration, unit: 'Ms' });
+export const takesTimeout = kind({ value: 'TIME', parse: parse.timeout, unit: 'Ms' });
 export const count = takes('N', parse.integer(1));
 export const file = takes('FILE', parse.text);
 export const folder = takes('DIR', parse.text);
 
-export const oneOf = <const T extends string>(value: string, choices: readonly T[]) =>
-  kind({ value, parse: parse.choice(choices), choices });
+/** `others`: other names of the choices. */
+export const oneOf = <const T extends string>(
+  value: string,
+  choices: readonly T[],
+  others?: Parameters<typeof parse.choice>[1],
+) => kind({ value, parse: parse.choice(choices, others), choices });

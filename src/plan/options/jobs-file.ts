@@ -77,14 +77,9 @@ function jobEntry(file: string, name: string, job: unknown, verbs: VerbSpecs): J
   const known = keysOf(verbs[verb]).filter((flag) => !SHARED.includes(flag));
   const hint = `${helpHint(verb)}; write ${SHARED.join(', ')} under defaults, because they are the same for all jobs`;
   const layer = fileLayer(map, { origin: 'job', place, known, hint });
-  return { name, verb, layer, explain: (error) => withPlace(file, place, error) };
+  return { name, verb, layer, explain: (error) => withPlace(place, error) };
 }
 
-function withPlace(
-  file: string,
-  place: string,
-  { message, hint, cause, code }: CryptodlError,
-): CryptodlError {
-  const text = message.startsWith(`${file}: `) ? message : `${place}: ${message}`;
-  return new CryptodlError(code, text, { cause, hint });
+function withPlace(place: string, { message, hint, cause, code, isPlaced }: CryptodlError): CryptodlError {
+  return new CryptodlError(code, isPlaced ? message : `${place}: ${message}`, { cause, hint });
 }

@@ -1,7 +1,7 @@
 /** Flags about the lake: its files, what is printed, checks, and limits of a run. */
 import { FORMATS } from '../../model/task.js';
 import { lake } from './addresses.js';
-import { duration, file, folder, oneOf, section, takes } from './flag-spec.js';
+import { takesDuration, file, folder, oneOf, section, takes } from './flag-spec.js';
 import * as parse from './parsers.js';
 
 /** A sample of the periods of each series: `--sample 5`, or with the seed of an earlier draw `--sample 5:1f2e3d4c`. */
@@ -17,29 +17,23 @@ const sample = parse.parser<Sample>('a number of days or months, or N:SEED', ['5
   return count === undefined ? undefined : { count: Number(count), seed };
 });
 
-const TIMESTAMPS = ['us', 'ms', 'iso', 'utc'] as const;
-
 export const LAKE_FLAGS = {
   ...section({ group: 'Where' })({
-    out: {
+    out: takes('DIR', lake)('folder of the lake; of most commands, also an s3:// address', {
       isCarried: true,
       short: 'o',
-      value: 'DIR',
-      doc: 'folder of the lake; of most commands, also an s3:// address',
-      parse: lake,
       default: './data',
       aka: ['output', 'output-dir', 'outdir', 'out-dir', 'dir', 'directory', 'datadir', 'data-dir'],
-    },
-    format: {
-      isCarried: true,
-      short: 'f',
-      value: 'FORMAT',
-      doc: 'parquet, csv or zip; zip keeps the files of the archive',
-      parse: parse.choice(FORMATS, { parquet: ['pq'] }),
-      choices: FORMATS,
-      default: 'parquet',
-      aka: ['ext', 'output-format', 'data-format', 'data-format-ohlcv', 'csv', 'parquet', 'zip'],
-    },
+    }),
+    format: oneOf('FORMAT', FORMATS, { parquet: ['pq'] })(
+      'parquet, csv or zip; zip keeps the files of the archive',
+      {
+        isCarried: true,
+        short: 'f',
+        default: 'parquet',
+        aka: ['ext', 'output-format', 'data-format', 'data-format-ohlcv', 'csv', 'parquet', 'zip'],
+      },
+    ),
     partition: oneOf('GRAIN', ['auto', 'day', 'month'])(
       'period of one file: auto, day or month; auto depends on the dataset',
       { default: 'auto' },
@@ -48,13 +42,13 @@ export const LAKE_FLAGS = {
       'type of numbers in Parquet: double, or string with every digit',
       { default: 'double' },
     ),
-    timestamps: {
-      value: 'FORM',
-      doc: 'form of times: us, ms or iso in CSV; utc for Parquet columns with the time zone UTC (in CSV the same as iso)',
-      parse: parse.choice(TIMESTAMPS, { us: ['micros', 'microseconds'], ms: ['millis', 'milliseconds'] }),
-      choices: TIMESTAMPS,
-      default: 'us',
-    },
+    timestamps: oneOf('FORM', ['us', 'ms', 'iso', 'utc'], {
+      us: ['micros', 'microseconds'],
+      ms: ['millis', 'milliseconds'],
+    })(
+      'form of times: us, ms or iso in CSV; utc for Parquet columns with the time zone UTC (in CSV the same as iso)',
+      { default: 'us' },
+    ),
     failures: file(
       'file for the failure report; an existing file is replaced only if it is a failure report',
       { unset: 'a new file in OUT/_failures' },
@@ -77,11 +71,12 @@ export const LAKE_FLAGS = {
     against: oneOf('SOURCE', ['rest'])(
       'rest: compare the bars of the lake with REST; by value, each held day or month, without the archive',
     ),
-    sample: {
-      value: 'N[:SEED]',
-      doc: 'compare only N days or months of each series with REST, drawn at random; the summary shows the seed, which draws them again',
-      parse: sample,
-    },
+    sample: takes(
+      'N[:SEED]',
+      sample,
+    )(
+      'compare only N days or months of each series with REST, drawn at random; the summary shows the seed, which draws them again',
+    ),
     force: {
       isCarried: true,
       doc: 'write everything again; downloads fetch it again, also with other settings than those of the lake; export, report, plot and universe also replace files of other programs',
@@ -129,7 +124,7 @@ export const SAFETY_FLAGS = section({ group: 'Safety' })({
     doc: 'end with exit code 4 if a series of the run lacks data; what is proven to be absent does not count, and neither does what is not due yet',
   },
   'error-on-nothing': 'end with exit code 5 if nothing new was written',
-  'wait-lock': duration(
+  'wait-lock': takesDuration(
     'wait this long for the lock of the lake; without this flag, a locked lake ends the run at once with exit code 6',
   ),
   min: takes('PERCENT', parse.percent)(

@@ -1,18 +1,13 @@
 /** Flags about messages, logs and the sources of options. */
-import { count, file, oneOf, section } from './flag-spec.js';
+import { count, file, oneOf, section, takes } from './flag-spec.js';
 import { secretUrl } from './addresses.js';
 import { parser } from './parsers.js';
-
-export interface Endpoint {
-  readonly host: string;
-  readonly port: number;
-}
 
 /** `9464`, `0.0.0.0:9464`, `[::]:9464`, or the address with these: `http://0.0.0.0:9464/metrics`. The second example is for other machines. */
 export const endpoint = parser(
   'a port from 1 to 65535 with or without an address in front',
   ['9464', '0.0.0.0:9464'],
-  (typed): Endpoint | undefined => {
+  (typed) => {
     const value = typed
       .replace(/^https?:\/\//, '')
       .replace(/\/.*/s, '')
@@ -36,31 +31,29 @@ export const MESSAGE_FLAGS = {
       'progress: auto, bar, plain, json or none',
       { default: 'auto' },
     ),
-    quiet: {
-      short: 'q',
-      doc: 'print only problems and results',
-      aka: ['silent'],
-    },
-    ping: {
-      value: 'URL',
-      doc: 'address to request after a success; URL/start is requested at the start of the run, and URL/fail after a failure',
-      parse: secretUrl('https://hc-ping.com/your-uuid'),
-    },
-    'alert-webhook': {
-      value: 'URL',
-      doc: 'address for a POST of JSON after a run with alerts, with an exit code other than 0, or of a lake that lacks data which a command may bring',
-      parse: secretUrl('https://hooks.example.com/your-id'),
-    },
-    'prometheus-port': {
-      value: '[HOST:]PORT',
-      doc: 'serve metrics for Prometheus at /metrics during the run; without HOST only to this machine',
-      parse: endpoint,
-    },
-    'prometheus-textfile': {
-      value: 'FILE',
-      doc: 'write metrics for the textfile collector of node_exporter to this file at the end of the run; its name ends in .prom',
-      parse: promFile,
-    },
+    quiet: { short: 'q', doc: 'print only problems and results', aka: ['silent'] },
+    ping: takes(
+      'URL',
+      secretUrl('https://hc-ping.com/your-uuid'),
+    )(
+      'address to request after a success; URL/start is requested at the start of the run, and URL/fail after a failure',
+    ),
+    'alert-webhook': takes(
+      'URL',
+      secretUrl('https://hooks.example.com/your-id'),
+    )(
+      'address for a POST of JSON after a run with alerts, with an exit code other than 0, or of a lake that lacks data which a command may bring',
+    ),
+    'prometheus-port': takes(
+      '[HOST:]PORT',
+      endpoint,
+    )('serve metrics for Prometheus at /metrics during the run; without HOST only to this machine'),
+    'prometheus-textfile': takes(
+      'FILE',
+      promFile,
+    )(
+      'write metrics for the textfile collector of node_exporter to this file at the end of the run; its name ends in .prom',
+    ),
     'debug-dump': file('write a debug dump (JSON) to this file at the end of the run'),
     'log-file': file('append a structured log to this file'),
     'log-level': oneOf('LEVEL', ['trace', 'debug', 'info', 'warn', 'error'])(

@@ -1,7 +1,7 @@
 /** Flags about the network: requests at once, retries, timeouts, limits, sockets, proxy, addresses of hosts. */
 import * as parse from './parsers.js';
 import { readExchangeWords, PRESETS, readPresetWords, STRATEGIES } from '../../exchange/names.js';
-import { count, duration, file, LIST, oneOf, section, takes, timeout } from './flag-spec.js';
+import { count, takesDuration, file, LIST, oneOf, section, takes, takesTimeout } from './flag-spec.js';
 import { proxy, redis, region, url } from './addresses.js';
 import { durationText } from '../../model/units.js';
 
@@ -10,14 +10,14 @@ const exchange = readExchangeWords();
 const address = takes('URL', url);
 
 /** The number of objects in flight: fixed, or adapted up to a maximum. */
-export type Concurrency =
+export type ConcurrencyOption =
   { readonly kind: 'fixed'; readonly limit: number } | { readonly kind: 'auto'; readonly max: number };
 
 /** The maximum of `--concurrency auto`. */
 export const MOST_AT_ONCE = 128;
 
 /** `50`, `auto` or `auto:64`. */
-export const concurrency = parse.parser<Concurrency>(
+export const concurrency = parse.parser<ConcurrencyOption>(
   'a number from 1 to 1024, auto or auto:MAX',
   ['50', 'auto:64'],
   (value) => {
@@ -49,26 +49,20 @@ export const NETWORK_FLAGS = {
       `preset for retries and back-off (retries × base delay): ${PRESETS.map(presetText).join('; ')}`,
       { default: 'vision' },
     ),
-    retries: {
-      value: 'N',
-      doc: 'retries per request',
-      parse: parse.integer(0),
+    retries: takes('N', parse.integer(0))('retries per request', {
       ...FROM_PRESET,
       derive: ({ preset }) => preset.retries,
       aka: ['retry', 'max-retries'],
-    },
-    'retry-delay': duration('base delay of the back-off', {
+    }),
+    'retry-delay': takesDuration('base delay of the back-off', {
       ...FROM_PRESET,
       derive: ({ preset }) => preset.baseDelayMs,
     }),
-    'retry-factor': {
-      value: 'X',
-      doc: 'factor between two steps of the back-off; not used by fixed and linear',
-      parse: parse.factor,
-      ...FROM_PRESET,
-      derive: ({ preset }) => preset.factor,
-    },
-    'retry-max-delay': duration('maximum delay of the back-off', {
+    'retry-factor': takes('X', parse.factor)(
+      'factor between two steps of the back-off; not used by fixed and linear',
+      { ...FROM_PRESET, derive: ({ preset }) => preset.factor },
+    ),
+    'retry-max-delay': takesDuration('maximum delay of the back-off', {
       ...FROM_PRESET,
       derive: ({ preset }) => preset.maxDelayMs,
     }),
@@ -80,33 +74,34 @@ export const NETWORK_FLAGS = {
       'number of jobs at the same time; run: jobs of the same lake run one after the other; worker: as many conversions run too; limits apply to all jobs together',
       { isCarried: false, default: '1', aka: ['j', 'parallel', 'workers'] },
     ),
-    'breaker-open': duration('time without requests to a host after too many failures', { default: '30s' }),
+    'breaker-open': takesDuration('time without requests to a host after too many failures', {
+      default: '30s',
+    }),
     'breaker-failures': count('number of consecutive failures after which requests to a host stop', {
       default: '5',
     }),
     'breaker-successes': count('number of consecutive successes after which a host gets all requests again', {
       default: '3',
     }),
-    'connect-timeout': timeout('timeout for DNS, TCP and TLS', { default: '5s' }),
-    'headers-timeout': timeout('timeout from the request to the response headers', { default: '15s' }),
-    'idle-timeout': timeout('timeout without data within a body', { default: '10s' }),
-    'total-timeout': timeout('timeout of one attempt; one second is added per 16 KiB of body', {
+    'connect-timeout': takesTimeout('timeout for DNS, TCP and TLS', { default: '5s' }),
+    'headers-timeout': takesTimeout('timeout from the request to the response headers', { default: '15s' }),
+    'idle-timeout': takesTimeout('timeout without data within a body', { default: '10s' }),
+    'total-timeout': takesTimeout('timeout of one attempt; one second is added per 16 KiB of body', {
       default: '60s',
       aka: ['timeout'],
     }),
-    'max-wait': duration('maximum wait for a rate limit or a failing host', { default: '1h' }),
-    'blocked-wait': duration(
+    'max-wait': takesDuration('maximum wait for a rate limit or a failing host', { default: '1h' }),
+    'blocked-wait': takesDuration(
       'time without requests to a host whose firewall refuses this address (403), before one more attempt',
       { default: '60s' },
     ),
-    'request-interval': duration(
+    'request-interval': takesDuration(
       'minimum time between two requests of a bucket; the limits of the exchange still apply',
     ),
-    'requests-per-minute': {
-      value: 'N',
-      doc: 'maximum requests of a bucket per minute; the limits of the exchange still apply',
-      parse: parse.integer(1, undefined, 600),
-    },
+    'requests-per-minute': takes(
+      'N',
+      parse.integer(1, undefined, 600),
+    )('maximum requests of a bucket per minute; the limits of the exchange still apply'),
     limits: {
       ...LIST,
       isMap: true,
@@ -125,19 +120,17 @@ export const NETWORK_FLAGS = {
     'pool-limit-per-host': count('maximum sockets per host; further requests wait', {
       unset: 'two per object in flight, plus 8',
     }),
-    'keep-alive': duration('time that an idle socket stays open; with 0 each request opens a new socket', {
-      default: '30s',
-    }),
+    'keep-alive': takesDuration(
+      'time that an idle socket stays open; with 0 each request opens a new socket',
+      {
+        default: '30s',
+      },
+    ),
     http2: 'use HTTP/2 where the host supports it',
-    proxy: {
-      isCarried: false,
-      value: 'URL',
-      list: 'comma',
-      doc: 'proxy for hosts not in NO_PROXY; http, https, socks5, or socks5h if it resolves the names; several are separated by commas, or are lines of @FILE, and share the requests; the value none turns the proxy off',
-      parse: proxy,
-      unset: 'HTTPS_PROXY, HTTP_PROXY, ALL_PROXY',
-      aka: ['x'],
-    },
+    proxy: takes('URL', proxy)(
+      'proxy for hosts not in NO_PROXY; http, https, socks5, or socks5h if it resolves the names; several are separated by commas, or are lines of @FILE, and share the requests; the value none turns the proxy off',
+      { isCarried: false, list: 'comma', unset: 'HTTPS_PROXY, HTTP_PROXY, ALL_PROXY', aka: ['x'] },
+    ),
     redis: takes('URL', redis)(
       'Redis server that several machines share: redis://[[USER]:PASSWORD@]HOST[:PORT][/DATABASE], or rediss:// for TLS; needs the package ioredis',
       { isCarried: false },

@@ -3,19 +3,23 @@
  * a valid value for others.
  */
 import { usage } from '../../model/errors.js';
-import type { DatasetSpec } from '../../exchange/exchange-spec.js';
+import type { ExchangeSpec } from '../../exchange/exchange-spec.js';
 import { didYouMean } from '../../text/did-you-mean.js';
 import type { BucketLimit } from '../../exchange/names.js';
 import { durationValue, parseBytes, parseDurationMs } from '../../model/units.js';
 
-export interface ExchangeNames {
-  readonly markets: readonly string[];
-  readonly intervals: readonly string[];
-  readonly datasets: readonly DatasetSpec[];
+/** A list of words in a file (`@FILE`) or on standard input (`-`). */
+export type WordList = { readonly file: string } | 'stdin';
+export type ReadList = (list: WordList) => Promise<string>;
+
+/** The exchange and the lists of a command. Without an exchange, names are those of the flag table. */
+export interface ParseContext {
+  readonly exchange?: Pick<ExchangeSpec, 'markets'> | undefined;
+  readonly readList?: ReadList | undefined;
 }
 
 /** `where` is the name under which the user gave the value: `--days`, `CRYPTODL_DAYS` or a config key. */
-export type Parse<T> = (text: string, where: string, exchange?: ExchangeNames) => T;
+export type Parse<T> = (text: string, where: string, context?: ParseContext) => T;
 
 export const invalid = (value: string, where: string, what: string, ...valid: readonly string[]): Error =>
   usage(`${where}: "${value}" is not ${what}`, `for example ${valid.join(' or ')}`);

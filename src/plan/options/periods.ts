@@ -11,7 +11,7 @@ export const GRAINS = ['auto', 'day', 'month'] as const;
 export const MEASURES = ['quote_volume', 'volume', 'count'] as const;
 export type Measure = (typeof MEASURES)[number];
 
-export const measure = choice(MEASURES);
+export const rankingMeasure = choice(MEASURES);
 
 export const CALENDAR_PERIODS = [
   'day',

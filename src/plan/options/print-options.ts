@@ -23,8 +23,8 @@ export function optionLines(verb: VerbSpec, resolved: Resolved): string[] {
 function shownText(name: FlagName, verb: VerbSpec, { options, origins, texts }: Resolved): string {
   const value: unknown = options[optionName(name)];
   const { default: fixed, unset = '-' } = flagFor(name, verb);
-  if (value === undefined || (isSwitch(name) && origins[name] === 'default')) return unset;
-  const items: readonly unknown[] = [value].flat();
+  const items: readonly unknown[] = value === undefined ? [] : [value].flat();
+  if (items.length === 0 || (isSwitch(name) && origins[name] === 'default')) return unset;
   if (items.every((item) => typeof item === 'string')) return items.join(',');
   if (texts[name] !== undefined) return givenText(name, texts[name]);
   return fixed ?? `${Number(value)}${flagSpec(name).unit === 'Ms' ? 'ms' : ''}`;

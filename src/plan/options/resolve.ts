@@ -1,13 +1,14 @@
 /** The sources of options (flags, environment, config file), and their texts as one frozen Options. */
-import { usage } from '../../model/errors.js';
+import { CryptodlError, usage } from '../../model/errors.js';
 import type { Io } from '../../model/io.js';
+import type { DefaultSources } from './flag-spec.js';
 import { environmentName, FLAG_NAMES, flagSpec, isSwitch, optionName } from './flags.js';
 import type { FlagName, Options } from './flags.js';
 import { flagFor, flagsOf, type VerbSpec } from './verb-spec.js';
-import { text as parseText, type ExchangeNames } from './parsers.js';
+import { text as parseText, type ParseContext, type ReadList } from './parsers.js';
 import { readFacts } from '../../exchange/facts.js';
 import { readExchangeWords } from '../../exchange/names.js';
-import { datasetsOf, intervalsOf, marketNames, type ExchangeSpec } from '../../exchange/exchange-spec.js';
+import type { ExchangeSpec } from '../../exchange/exchange-spec.js';
 
 type Origin =
   'flag' | 'environment' | 'config file' | 'job' | 'defaults of the jobs' | 'failure report' | 'default';
@@ -32,10 +33,10 @@ export interface RawLayer {
 
 /** The layer of an option; undefined for a default. The first layer with a value wins; for the flags of a range, the first layer with any of them. */
 function layerFinder(verb: VerbSpec, layers: readonly RawLayer[]): (name: FlagName) => RawLayer | undefined {
-  const known = new Set(flagsOf(verb));
+  const known = new Set(verb.repeatsRun === true ? FLAG_NAMES : flagsOf(verb));
   const ofRange = layers.find((layer) => [...RANGE].some((kind) => layer.values[kind] !== undefined));
   return (name) => {
-    if (!known.has(name) && verb.name !== 'retry') return undefined;
+    if (!known.has(name)) return undefined;
     const own = RANGE.has(name) && ofRange !== undefined ? [ofRange] : layers;
     return own.find((layer) => layer.values[name] !== undefined);
   };
@@ -103,11 +104,12 @@ export function resolveOptions(
   verb: VerbSpec,
   layers: readonly RawLayer[],
   exchange?: ExchangeWords,
+  readList?: ReadList,
 ): Resolved {
   const defaults = defaultLayer(verb, exchange);
-  const names = exchange === undefined ? undefined : namesOf(exchange);
+  const context = { exchange, readList };
   const layerOf = layerFinder(verb, layers);
-  const options: Partial<Record<keyof Options, unknown>> = {};
+  const options: Values = {};
   const origins: Partial<Record<FlagName, Origin>> = {};
   const texts: RawValues = {};
   for (const name of FLAG_NAMES) {
@@ -115,13 +117,12 @@ export function resolveOptions(
     const layer = own ?? (defaults.values[name] === undefined ? undefined : defaults);
     origins[name] = layer?.origin ?? 'default';
     const unset = isSwitch(name) ? false : undefined;
-    options[optionName(name)] = layer === undefined ? unset : parseValue(name, layer, { verb, names });
+    options[optionName(name)] = layer === undefined ? unset : valueOf(name, layer, verb, context);
     if (own?.values[name] !== undefined) texts[name] = own.values[name];
   }
   // Without an exchange, the hosts are those of the default exchange.
   const { hosts } = exchange ?? readExchangeWords();
-  const { retryPreset, archiveUrl } = options as Options;
-  const from = { preset: readFacts('retry-presets.json')[retryPreset], archiveUrl, hosts };
+  const from = sourcesOf(options, hosts);
   for (const name of FLAG_NAMES) options[optionName(name)] ??= flagSpec(name).derive?.(from);
   // Files and variables are shared with commands that have a server, so a group from there is left unused.
   const isGroupMeant = ['flag', 'job'].includes(origins['egress-group'] ?? '');
@@ -130,24 +131,39 @@ export function resolveOptions(
       `--egress-group needs --redis, where its programs share their limits`,
       'add --redis redis://HOST:6379',
     );
-  return {
-    options: Object.freeze(options) as Options,
-    origins: origins as Record<FlagName, Origin>,
-    texts,
-  };
+  assertValues(options, ...FLAG_NAMES);
+  return { options: Object.freeze(options), origins: origins as Record<FlagName, Origin>, texts };
 }
 
-export function namesOf(exchange: Pick<ExchangeWords, 'markets'>): ExchangeNames {
-  const markets = marketNames(exchange);
-  const specs = markets.flatMap((market) => datasetsOf(exchange, market));
-  return { markets, intervals: specs.flatMap((spec) => intervalsOf(spec) ?? []), datasets: specs };
+type Values = Partial<Record<keyof Options, unknown>>;
+
+function sourcesOf(values: Values, hosts: DefaultSources['hosts']): DefaultSources {
+  assertValues(values, 'retry-preset', 'archive-url');
+  const { retryPreset, archiveUrl } = values;
+  return { preset: readFacts('retry-presets.json')[retryPreset], archiveUrl, hosts };
 }
 
-function parseValue(
-  name: FlagName,
-  layer: RawLayer,
-  { verb, names }: { readonly verb: VerbSpec; readonly names: ExchangeNames | undefined },
-): unknown {
+/** Throws for a flag with a default whose option has no value, which is a bug. The type of a value is that of its parser. */
+function assertValues<Name extends FlagName>(
+  values: Values,
+  ...names: readonly Name[]
+): asserts values is Values & Options<Name> {
+  const missing = names.find(
+    (name) => values[optionName(name)] === undefined && flagSpec(name).default !== undefined,
+  );
+  if (missing !== undefined) throw new CryptodlError('bug', `--${missing} has no value`);
+}
+
+function valueOf(name: FlagName, layer: RawLayer, verb: VerbSpec, context: ParseContext): unknown {
+  try {
+    return parseValue(name, layer, verb, context);
+  } catch (error) {
+    const isPlaced = layer.origin === 'job' || layer.origin === 'defaults of the jobs';
+    throw error instanceof CryptodlError && isPlaced ? error.with({ isPlaced }) : error;
+  }
+}
+
+function parseValue(name: FlagName, layer: RawLayer, verb: VerbSpec, context: ParseContext): unknown {
   const spec = flagSpec(name);
   const { parse: parseOne } = flagFor(name, verb);
   const where = layer.nameOf(name);
@@ -155,10 +171,10 @@ function parseValue(
   if (spec.list !== 'comma') {
     const value =
       spec.list === 'joined' ? raw.map((item) => parseText(item, where)).join(',') : (raw.at(-1) ?? '');
-    return parseOne(value, where, names);
+    return parseOne(value, where, context);
   }
   const parts = raw.flatMap((value) => value.split(',').map((part) => part.trim()));
   const items = new Set(parts.filter((part) => part !== ''));
   if (items.size === 0) throw usage(`${where} is empty`, `give ${where} a value or leave it out`);
-  return [...new Set([...items].map((item) => parseOne(item, where, names)))];
+  return [...new Set([...items].map((item) => parseOne(item, where, context)))];
 }

@@ -2,7 +2,7 @@
 import { usage } from '../../model/errors.js';
 import type { Io } from '../../model/io.js';
 import { readText, readTextFile } from '../../text/read-text.js';
-import type { Parse } from './parsers.js';
+import type { Parse, ReadList, WordList } from './parsers.js';
 
 /** A file name has at most 255 bytes: up to three for each character of the symbol, the others for interval, date and ending. */
 export const MOST_SYMBOL_CHARACTERS = 60;
@@ -14,19 +14,35 @@ export interface SymbolPatterns {
   readonly exclusions: readonly string[];
 }
 
-/** A list of words in a file (`@FILE`) or on standard input (`-`). */
-type SymbolList = { readonly file: string } | 'stdin';
+interface SymbolWords extends SymbolPatterns {
+  readonly lists: readonly WordList[];
+}
 
-export interface SymbolsOption extends SymbolPatterns {
-  /** Lists of further words. They are read when the symbols are selected, so that `--print-options` does not wait for a pipe. */
-  readonly lists: readonly SymbolList[];
+export class SymbolsOption {
+  #patterns: Promise<SymbolPatterns> | undefined;
+
+  constructor(
+    private readonly words: SymbolWords,
+    private readonly readList: ReadList,
+  ) {}
+
+  /**
+   * The patterns of the words and of their lists. The first call reads the lists, so that `--print-options` does not wait for a pipe. Rejects with
+   * the usage errors of the parser for the words of a list, and with one for a list that cannot be read.
+   */
+  patterns(): Promise<SymbolPatterns> {
+    return (this.#patterns ??= withLists(this.words, this.readList));
+  }
 }
 
 /**
  * Commas and white space separate words. Throws a usage error if there is neither a list nor a word that selects symbols, and for words
  * that an archive key cannot contain.
  */
-export const symbols: Parse<SymbolsOption> = (text, where) => {
+export const symbolsOption: Parse<SymbolsOption> = (text, where, { readList = readSymbolFile } = {}) =>
+  new SymbolsOption(wordsOf(text, where), readList);
+
+function wordsOf(text: string, where: string): SymbolWords {
   const parts = text
     .split(',')
     .map((part) => part.trim())
@@ -41,13 +57,13 @@ export const symbols: Parse<SymbolsOption> = (text, where) => {
   );
   if (lists.length === 0) refuseNothing(patterns, where);
   return { lists, ...patterns };
-};
+}
 
 /** Whether `--symbols` reads this text as one exact name. A folder of the lake may have any name. */
 export function isExactName(text: string): boolean {
   if (text.includes(',') || text.trim() !== text || isList(text)) return false;
   try {
-    return symbols(text, '--symbols').names.join() === text;
+    return wordsOf(text, '--symbols').names.join() === text;
   } catch {
     return false;
   }
@@ -99,15 +115,12 @@ const PAIR = /^(!?[\p{L}\p{N}_*?]+)\/([\p{L}\p{N}_*?]+)(?::\w+)?$/u;
 const symbolOfPair = (word: string): string =>
   word.replace(PAIR, (_, base: string, quote: string) => (base + quote).toUpperCase());
 
-export type ReadList = (list: SymbolList) => Promise<string>;
-
-/** The patterns of the option and of its lists. Throws the usage errors of the parser, and one for a list that cannot be read. */
-export async function readPatterns(option: SymbolsOption, read: ReadList): Promise<SymbolPatterns> {
-  if (option.lists.length === 0) return option;
+async function withLists({ lists, ...typed }: SymbolWords, read: ReadList): Promise<SymbolPatterns> {
+  if (lists.length === 0) return typed;
   let words: string[] = [];
-  for (const list of option.lists) words = words.concat(listWords(await read(list)));
+  for (const list of lists) words = words.concat(listWords(await read(list)));
   const listed = patternsOf(words, '--symbols');
-  const all = (kind: keyof SymbolPatterns): string[] => unique([...option[kind], ...listed[kind]]);
+  const all = (kind: keyof SymbolPatterns): string[] => unique([...typed[kind], ...listed[kind]]);
   const patterns = { names: all('names'), globs: all('globs'), exclusions: all('exclusions') };
   refuseNothing(patterns, '--symbols');
   return patterns;
@@ -130,18 +143,15 @@ const SYMBOL_COLUMN = 'symbol';
 const cellsOf = (line: string): string[] =>
   line.split(',').map((cell) => cell.trim().replace(/^"(.*)"$/, '$1'));
 
-export const readLists = (io: Io): ReadList =>
-  endedBySignals(io, (list) => (list === 'stdin' ? readText(io.stdin) : readSymbolFile(list)));
-
 /**
- * A FIFO without a writer blocks a thread, and `process.exit` waits for that thread. A signal therefore kills the process; no
- * request was sent before.
+ * Reads the lists of a command line. A FIFO without a writer blocks a thread, and `process.exit` waits for that thread. A signal therefore kills
+ * the process; no request was sent before.
  */
-export function endedBySignals(io: Pick<Io, 'kill' | 'onSignal'>, read: ReadList): ReadList {
+export function listReader(io: Pick<Io, 'kill' | 'onSignal' | 'stdin'>): ReadList {
   return async (list) => {
     const release = io.onSignal((signal) => io.kill(signal));
     try {
-      return await read(list);
+      return await (list === 'stdin' ? readText(io.stdin) : readSymbolFile(list));
     } finally {
       release();
     }
@@ -149,7 +159,7 @@ export function endedBySignals(io: Pick<Io, 'kill' | 'onSignal'>, read: ReadList
 }
 
 /** Throws usage errors for a file that cannot be read, and for standard input, which exists only on a command line. */
-export const readSymbolFile: ReadList = async (list) => {
+const readSymbolFile: ReadList = async (list) => {
   if (list === 'stdin')
     throw usage(
       'symbols: "-" stands for the standard input of a command line',

@@ -1,7 +1,7 @@
 /** Flags of single verbs: those that draw, print rows or write files for other programs, `universe`, schedules, queues, `serve` and `doctor`. */
 import * as parse from './parsers.js';
 import { EVERY, every } from './dates.js';
-import { count, file, LIST, oneOf, section, takes, timeout, words } from './flag-spec.js';
+import { count, file, oneOf, section, takes, takesTimeout, words } from './flag-spec.js';
 import { DAY_MS } from '../../model/calendar.js';
 import { GRAINS, MEASURES } from './periods.js';
 import { parseDurationMs } from '../../model/units.js';
@@ -23,22 +23,14 @@ export const UNIVERSE_FLAGS = section({ group: 'What' })({
     'perpetual, dated or all; contracts of futures; dated ones have a day of delivery',
     { default: 'perpetual' },
   ),
-  by: {
-    group: 'When',
-    value: 'WHAT',
-    doc: 'period of one cell: auto, day or month; auto is day for a range of up to 60 days',
-    parse: parse.choice([...GRAINS, ...MEASURES]),
-    choices: GRAINS,
-    default: 'auto',
-  },
-  window: {
-    group: 'When',
-    value: 'TIME',
-    doc: 'days before each period whose sums are ranked; later rows are not read for this period',
-    parse: wholeDays,
-    unit: 'Ms',
-    default: '30d',
-  },
+  by: takes('WHAT', parse.choice([...GRAINS, ...MEASURES]))(
+    'period of one cell: auto, day or month; auto is day for a range of up to 60 days',
+    { group: 'When', choices: GRAINS, default: 'auto' },
+  ),
+  window: takes('TIME', wholeDays)(
+    'days before each period whose sums are ranked; later rows are not read for this period',
+    { group: 'When', unit: 'Ms', default: '30d' },
+  ),
   'min-age': takes('TIME', wholeDays)(
     'only symbols with a first row at least this long before the period; the first row is that of the lake, or the first one after more than 30 days without rows',
     { group: 'When', unit: 'Ms' },
@@ -65,18 +57,17 @@ export const QUEUE_FLAGS = section({ group: 'How' })({
     'fetch: put the zips of jobs into the bucket of the lake; convert: write the lake from these zips; both: do each job as a whole, and convert',
     { default: 'both' },
   ),
-  lease: timeout('time after which the jobs of a killed worker go to other workers', { default: '1m' }),
+  lease: takesTimeout('time after which the jobs of a killed worker go to other workers', { default: '1m' }),
   codes: words('with --redis: put back only the failed jobs with these error codes, separated by commas', {
     group: 'What',
   }),
 });
 
 export const SERVER_FLAGS = section({ group: 'Network' })({
-  'clear-bans': {
-    value: 'HOST',
-    doc: 'remove the stored bans of this host; prints them, and checks nothing else',
-    parse: parse.text,
-  },
+  'clear-bans': takes(
+    'HOST',
+    parse.text,
+  )('remove the stored bans of this host; prints them, and checks nothing else'),
   host: takes('HOST', parse.text)('address to listen on', { default: '127.0.0.1' }),
   port: takes('PORT', parse.port)('port to listen on; 0 chooses a free port', { default: '8090' }),
 });
@@ -100,23 +91,26 @@ const timeFormat = parse.parser(`${TIME_FORMS.join(', ')} or a pattern`, ['ms', 
   TIME_FORMS.includes(text) || (text.includes('%') && PATTERN.test(text)) ? text : undefined,
 );
 
+const someInterval = parse.parser('an interval', ['1h,8h'], (text) =>
+  intervalMs(text) > 0 ? text : undefined,
+);
+
 export const OUTPUT_FLAGS = {
   ...section({ group: 'What' })({
     run: takes('ID', parse.text)(
       'run whose figures and failures are shown: last, or the name of a file in OUT/.cryptodl/runs without .json',
       { default: 'last' },
     ),
-    column: {
-      value: 'NAME',
-      doc: 'draw this column as a line; without this flag, candles, or a column of a dataset without candles; cryptodl schema DATASET shows the columns',
-      parse: parse.text,
-    },
-    'mark-interval': {
-      ...LIST,
-      doc: 'freqtrade: intervals of the files with mark prices and funding rates; versions of freqtrade differ in the interval that they read',
-      parse: parse.parser('an interval', ['1h,8h'], (text) => (intervalMs(text) > 0 ? text : undefined)),
-      default: '1h,8h',
-    },
+    column: takes(
+      'NAME',
+      parse.text,
+    )(
+      'draw this column as a line; without this flag, candles, or a column of a dataset without candles; cryptodl schema DATASET shows the columns',
+    ),
+    'mark-interval': words(
+      'freqtrade: intervals of the files with mark prices and funding rates; versions of freqtrade differ in the interval that they read',
+      { parse: someInterval, default: '1h,8h' },
+    ),
     'exchange-info': file(
       'freqtrade: a saved answer of exchangeInfo, which tells base and quote asset of its symbols; for other symbols, the known quote assets tell them',
     ),

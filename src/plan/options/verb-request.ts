@@ -7,13 +7,11 @@ import type { Surroundings } from '../../files/environment.js';
 import type * as sets from './flag-sets.js';
 import type { FlagName } from './flags.js';
 import type { Resolved } from './resolve.js';
-import type { ReadList } from './symbols.js';
 
 export interface VerbRequest<Names extends FlagName = FlagName> {
   readonly exchange: Exchange;
   readonly resolved: Resolved<Names>;
   readonly surroundings: Surroundings;
-  readonly read: ReadList;
   readonly observer: Observer;
   readonly clock: Clock;
   readonly signal: AbortSignal;

@@ -54,6 +54,8 @@ export interface VerbSpec<Names extends FlagName = FlagName> {
   /** Flags whose meaning differs from that of the flag table. */
   readonly meanings?: FlagMeanings;
   readonly isReader?: boolean;
+  /** A file may give it the options of all flags: those of the run that it repeats. */
+  readonly repeatsRun?: boolean;
   /** The part of a lake in a bucket that the verb needs. Default: all of it. */
   readonly lakePart?: 'selected' | 'klines of the markets';
   /** The verb leaves --out as it was given, because its jobs open the lakes. */

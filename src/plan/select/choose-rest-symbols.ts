@@ -10,20 +10,12 @@ import { meantNames } from './match-symbols.js';
 import { oneMarket } from './select-datasets.js';
 import type { SymbolContext } from './selection.js';
 
-export interface RestSymbols {
-  readonly symbols: readonly string[];
-  /** Given or ordered symbols that only the archive has. With --join, they are selected too. */
-  readonly delisted: readonly string[];
-}
-
 /**
  * The selected symbols among those of REST. Throws usage errors, for example with the nearest name for a name that neither REST
  * nor the archive has. Without --join, a name that only the archive has is an error if no other symbol is selected.
+ * `delisted`: given or ordered symbols that only the archive has; with --join, they are selected too.
  */
-export async function chooseRestSymbols(
-  context: SymbolContext,
-  patterns: SymbolPatterns,
-): Promise<RestSymbols> {
+export async function chooseRestSymbols(context: SymbolContext, patterns: SymbolPatterns) {
   const market = oneMarket(context.exchange, context.options, 'metrics');
   const traded = await tradedSymbols(context, market, patterns.names);
   // The archive publishes the last days of a symbol after REST has dropped it.

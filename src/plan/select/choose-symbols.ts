@@ -7,7 +7,7 @@ import { datasetsOf, isArchived, type DatasetSpec } from '../../exchange/exchang
 import { refuseEnded, type ChosenDataset } from './select-datasets.js';
 import type { SymbolContext } from './selection.js';
 import { meantNames, selectSymbols, namesOnly, type SymbolOwner } from './match-symbols.js';
-import { isListingFault } from '../../exchange/listing-faults.js';
+import { isListingFault } from '../../exchange/listing.js';
 import { listText } from '../../model/units.js';
 
 export interface ChosenSymbols {
@@ -75,7 +75,7 @@ export function selectListed(
   const isNothingLeft = patterns.globs.length === 0 && meant.every((name) => elsewhere.has(name));
   const names = isNothingLeft || takesElsewhere ? meant : meant.filter((name) => !elsewhere.has(name));
   const available = isNothingLeft || !takesElsewhere ? listed : all;
-  const symbols = selectSymbols({ ...patterns, names }, options.quote ?? [], available, {
+  const symbols = selectSymbols({ ...patterns, names }, options.quote, available, {
     ...owner,
     skipUnknown: !isNothingLeft && options.skipUnknown,
     warn: observer.warn.bind(observer),
@@ -120,7 +120,7 @@ function withoutListing(
   patterns: SymbolPatterns,
   error: CryptodlError,
 ): readonly string[] {
-  const symbols = namesOnly(patterns, context.options.quote ?? []);
+  const symbols = namesOnly(patterns, context.options.quote);
   if (symbols === undefined) {
     // The hint of this error says that the same command may succeed later.
     if (error.code === 'wait-too-long') throw error;

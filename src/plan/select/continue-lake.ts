@@ -10,7 +10,7 @@ import { continuedSettings } from '../../lake/settings.js';
 import { heldSeries } from './held-series.js';
 import type { SelectedSeries } from '../series-request.js';
 import { isRangeGiven, type Range } from './date-range.js';
-import { hasQuote } from './match-symbols.js';
+import { isOfQuotes } from './match-symbols.js';
 import { FORMATS, seriesName, type Series } from '../../model/task.js';
 import { endedText, endOfDataset } from '../../exchange/describe.js';
 import { cadencesOf } from '../../exchange/keys.js';
@@ -93,7 +93,7 @@ function isChosen(series: Series, context: LakeContext, given: ReadonlySet<strin
     return value === undefined ? given.has('dataset') : values.includes(value);
   });
   if (!areMeant) return false;
-  return options.quote === undefined || options.quote.some((quote) => hasQuote(series.symbol, quote));
+  return isOfQuotes(series.symbol, options.quote);
 }
 
 async function continuations(

@@ -27,7 +27,7 @@ export const orderTerms = (
 ): OrderTerms => ({
   words: [...names, ...globs, ...exclusions.map((word) => `!${word}`)],
   first: range.from,
-  last: to?.kind === 'days' ? to.last : undefined,
+  last: to?.kind === 'days' ? to.lastDay : undefined,
   isOfMonths: months !== undefined,
 });
 
@@ -123,7 +123,7 @@ export function askedOrders(
       dataset,
       ...(interval === undefined ? {} : { interval }),
       words: [...order.words],
-      quote: [...(options.quote ?? [])],
+      quote: [...options.quote],
       ...(options.shard === undefined ? {} : { shard: options.shard.text }),
       settings: one.settings,
       first: order.first === undefined ? null : dayText(order.first),

@@ -44,8 +44,9 @@ export function resolveRange(
   if (options.from === undefined && options.to === undefined)
     return rangeOf(Math.max(firstDay, today - (options.days ?? 1)), today);
   const from =
-    options.from === undefined ? undefined : Math.max(dayOfOption(options.from, 'first', today), firstDay);
-  const to = options.to === undefined ? today : Math.min(dayOfOption(options.to, 'last', today) + 1, today);
+    options.from === undefined ? undefined : Math.max(dayOfOption(options.from, 'firstDay', today), firstDay);
+  const to =
+    options.to === undefined ? today : Math.min(dayOfOption(options.to, 'lastDay', today) + 1, today);
   if ((from ?? firstDay) >= to)
     throw usage(
       `--from ${dayText(from ?? firstDay)} is after --to ${dayText(to - 1)}`,
@@ -54,7 +55,7 @@ export function resolveRange(
   return rangeOf(from, to);
 }
 
-const dayOfOption = (date: DateOption, end: 'first' | 'last', today: number): number =>
+const dayOfOption = (date: DateOption, end: 'firstDay' | 'lastDay', today: number): number =>
   date.kind === 'days' ? date[end] : today - date.daysAgo;
 
 function rangeOf(from: number | undefined, to: number): Range {

@@ -3,6 +3,7 @@ import { findDataset } from '../../exchange/exchange-spec.js';
 import { cadencesOf } from '../../exchange/keys.js';
 import { lakePaths } from '../../lake/layout.js';
 import { readOrders } from '../../lake/orders.js';
+import { memoized } from '../../model/by-name.js';
 import { parseDay, dayText } from '../../model/calendar.js';
 import { isNoAnswer, toCryptodlError } from '../../model/errors.js';
 import type { Market } from '../../model/task.js';
@@ -11,14 +12,13 @@ import { isExactName } from '../options/symbols.js';
 import type { SelectedSeries } from '../series-request.js';
 import type { Range } from './date-range.js';
 import { inKeyOrderOf, listedSymbols } from './choose-symbols.js';
-import { hasQuote, isOfGlobs } from './match-symbols.js';
+import { isOfQuotes, isOfGlobs } from './match-symbols.js';
 import { offerOf } from './rest-offer.js';
 import type { ChosenDataset } from './select-datasets.js';
 import type { SymbolContext, DownloadVerb } from './selection.js';
 import { withStarts, type Order } from '../../lake/order.js';
 import type { OrderChange } from '../../lake/change-orders.js';
-import type { TradedSymbol } from '../../exchange/rest-api.js';
-import { isListingFault } from '../../exchange/listing-faults.js';
+import { isListingFault } from '../../exchange/listing.js';
 
 /** A request for each series of an open order, and the change of the orders whose globs select further symbols now. */
 export async function orderedAnew(
@@ -31,7 +31,9 @@ export async function orderedAnew(
   const { orders } = await readOrders(lakePaths(paths.root));
   const ordered: SelectedSeries[] = [];
   const growths = new Map<string, (order: Order) => Order>();
-  const traded = new Map<Market, Promise<readonly TradedSymbol[]>>();
+  const once = memoized<readonly string[]>();
+  const traded = (market: Market): Promise<readonly string[]> =>
+    once(market, async () => (await context.rest.symbols(market)).map(({ symbol }) => symbol));
   for (const order of orders) {
     const { market, dataset, interval, settings, first } = order;
     const spec = findDataset(exchange, market, dataset);
@@ -70,30 +72,23 @@ export async function orderedAnew(
 function newSymbols({ words, quote, symbols }: Order, available: readonly string[]): string[] {
   const known = new Set(symbols);
   return available.filter(
-    (symbol) =>
-      !known.has(symbol) &&
-      (quote.length === 0 || quote.some((one) => hasQuote(symbol, one))) &&
-      isOfGlobs(words, symbol),
+    (symbol) => !known.has(symbol) && isOfQuotes(symbol, quote) && isOfGlobs(words, symbol),
   );
 }
 
 /**
- * The symbols that the globs of an order may select; none, with a warning, if their host does not answer. `traded`: the answers of REST so
- * far, so that each market is asked once.
+ * The symbols that the globs of an order may select; none, with a warning, if their host does not answer. `traded`: the symbols of
+ * REST, which is asked once for each market.
  */
 async function availableSymbols(
   context: SymbolContext,
   { verb, words, market }: Order,
   dataset: ChosenDataset,
-  traded: Map<Market, Promise<readonly TradedSymbol[]>>,
+  traded: (market: Market) => Promise<readonly string[]>,
 ): Promise<readonly string[]> {
   if (words.every((word) => word.startsWith('!') || isExactName(word))) return [];
   try {
-    if (verb === 'metrics') {
-      const symbols = traded.get(market) ?? context.rest.symbols(market);
-      traded.set(market, symbols);
-      return (await symbols).map(({ symbol }) => symbol);
-    }
+    if (verb === 'metrics') return await traded(market);
     return inKeyOrderOf(await listedSymbols(context, [dataset]));
   } catch (error) {
     if (!isNoAnswer(error) && !isListingFault(error)) throw error;

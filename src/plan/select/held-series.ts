@@ -8,7 +8,7 @@ import { usage } from '../../model/errors.js';
 import { FORMATS, layerName, seriesName, type Format, type Series } from '../../model/task.js';
 import type { FlagName } from '../options/flags.js';
 import type { Resolved } from '../options/resolve.js';
-import { readPatterns, type ReadList, type SymbolPatterns } from '../options/symbols.js';
+import type { SymbolPatterns } from '../options/symbols.js';
 import { emptyShardText, isInShard } from '../options/shard.js';
 import type { HeldFlag, VerbRequest } from '../options/verb-request.js';
 import type { Exchange } from '../../exchange/exchange.js';
@@ -36,7 +36,6 @@ export interface HeldSelection {
 export async function selectHeldSeries(
   { options, paths, exchange, observer }: LakeContext<HeldFlag | 'format' | 'shard'>,
   resolved: Resolved<never>,
-  read: ReadList,
 ): Promise<HeldSelection> {
   const given = givenFlags(resolved);
   const format = given.has('format') ? options.format : undefined;
@@ -47,7 +46,7 @@ export async function selectHeldSeries(
   const held: Series[] = [];
   for await (const found of walkLake(paths.root, exchange))
     if (found.kind === 'series') held.push(found.series);
-  const chosen = await selectGiven(held, { resolved: { ...resolved, options }, read, observer });
+  const chosen = await selectGiven(held, { resolved: { ...resolved, options }, observer });
   if (format !== undefined)
     await refuseFormat(format, chosen, { root: paths.root, exchange, out: options.out });
   if (!isNarrowed) return all;
@@ -93,7 +92,7 @@ export function filterHeldSeries(
   if (chosen.length > 0) narrow('interval', options.interval, ({ interval }) => interval);
   chosen = [...chosen, ...ofAny];
   const available = [...new Set(chosen.map(({ symbol }) => symbol))];
-  const symbols = selectSymbols(patterns, options.quote ?? [], available, {
+  const symbols = selectSymbols(patterns, options.quote, available, {
     what: listText(new Set(chosen.map(layerName)), 3),
     owner: options.out,
     skipUnknown: options.skipUnknown,
@@ -116,15 +115,10 @@ export async function readVerbLake(
 
 export async function selectGiven(
   held: readonly Series[],
-  {
-    resolved,
-    read,
-    observer,
-  }: Pick<VerbRequest<HeldFlag>, 'resolved' | 'read'> & Pick<LakeContext, 'observer'>,
+  { resolved, observer }: Pick<VerbRequest<HeldFlag>, 'resolved'> & Pick<LakeContext, 'observer'>,
   anyInterval: readonly string[] = [],
 ): Promise<Series[]> {
-  const { symbols } = resolved.options;
-  const patterns = symbols === undefined ? undefined : await readPatterns(symbols, read);
+  const patterns = await resolved.options.symbols?.patterns();
   return filterHeldSeries(held, resolved, patterns, observer.warn.bind(observer), anyInterval);
 }
 

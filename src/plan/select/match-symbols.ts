@@ -64,7 +64,7 @@ export function selectSymbols(
   const isExcluded = matcher(exclusions);
   const symbols = available
     .filter((symbol) => names.has(symbol) || matchesGlob(symbol))
-    .filter((symbol) => quotes.length === 0 || quotes.some((quote) => hasQuote(symbol, quote)))
+    .filter((symbol) => isOfQuotes(symbol, quotes))
     .filter((symbol) => !isExcluded(symbol));
   const excluding = exclusions.map((pattern) => `!${pattern}`);
   const matchesNone = (words: readonly string[], more = ''): string =>
@@ -101,10 +101,13 @@ export function isOfGlobs(words: readonly string[], symbol: string): boolean {
 const matcher = (globs: readonly string[]): ((symbol: string) => boolean) =>
   globs.length === 0 ? () => false : picomatch([...globs], { nonegate: true, dot: true, nocase: true });
 
-/** The quote stands before the underscore or `SETTLED`: `BTCUSDT_240329`, `BTCUSD_PERP`, `ICPUSDT_SETTLED1`, `CVCUSDTSETTLED`. */
-export function hasQuote(symbol: string, quote: string): boolean {
+/**
+ * Whether --quote selects a symbol; without quotes, any. The quote stands before the underscore or `SETTLED`: `BTCUSDT_240329`, `BTCUSD_PERP`,
+ * `ICPUSDT_SETTLED1`, `CVCUSDTSETTLED`.
+ */
+export function isOfQuotes(symbol: string, quotes: readonly string[]): boolean {
   const pair = (symbol.split('_')[0] ?? '').replace(/SETTLED\d*$/, '');
-  return pair.endsWith(quote) && pair.length > quote.length;
+  return quotes.length === 0 || quotes.some((quote) => pair.endsWith(quote) && pair.length > quote.length);
 }
 
 const exampleOf = (available: readonly string[]): string =>

@@ -4,7 +4,7 @@ import { usage } from '../../model/errors.js';
 import { listText } from '../../model/units.js';
 import type { Options } from '../options/flags.js';
 import type { Resolved } from '../options/resolve.js';
-import { readPatterns, type ReadList, type SymbolPatterns } from '../options/symbols.js';
+import type { SymbolPatterns } from '../options/symbols.js';
 import type { SelectedSeries } from '../series-request.js';
 import { endOfDataset } from '../../exchange/describe.js';
 import { takesSymbol } from '../../exchange/routes.js';
@@ -28,7 +28,6 @@ import type {
 export async function selectSeries(
   context: SymbolContext,
   resolved: Resolved<never>,
-  read: ReadList,
   verb: DownloadVerb,
 ): Promise<RunSelection> {
   const { options } = context;
@@ -39,7 +38,7 @@ export async function selectSeries(
     const notes = [...continued.notes, ...retentionNotes(context, continued.requests)];
     return { verb, ...continued, notes, hasListing: verb === 'vision' || options.join !== undefined };
   }
-  const patterns = await readPatterns(options.symbols, read);
+  const patterns = await options.symbols.patterns();
   const select = verb === 'vision' ? selectArchived : selectTraded;
   const selected = await select({ ...context, verb }, patterns, parsed);
   const given = givenSettings(givenFlags(resolved));

@@ -8,7 +8,6 @@ import type { RunFlag } from '../../plan/options/verb-request.js';
 import { environmentLayer, flagLayer, resolveOptions } from '../../plan/options/resolve.js';
 import type { Invocation, RawLayer, Resolved } from '../../plan/options/resolve.js';
 import type { VerbSpec, VerbSpecs } from '../../plan/options/verb-spec.js';
-import { readPatterns, readSymbolFile, type ReadList } from '../../plan/options/symbols.js';
 import { parseDownload } from '../../plan/select/select-series.js';
 import { didYouMean } from '../../text/did-you-mean.js';
 import type { Exchange } from '../../exchange/exchange.js';
@@ -46,7 +45,7 @@ async function checked(
 ): Promise<Resolved> {
   try {
     const resolved = resolveOptions(spec, layers, exchange);
-    await checkRequest(verb, resolved, { exchange, clock, read: readSymbolFile });
+    await checkRequest(verb, resolved, { exchange, clock });
     return resolved;
   } catch (error) {
     throw explain(toCryptodlError(error));
@@ -75,9 +74,9 @@ export interface Job extends Omit<JobEntry, 'layer'> {
 export async function checkRequest(
   verb: 'vision' | 'metrics',
   { options }: Resolved<RunFlag>,
-  { exchange, clock, read }: { readonly exchange: Exchange; readonly clock: Clock; readonly read: ReadList },
+  { exchange, clock }: { readonly exchange: Exchange; readonly clock: Clock },
 ): Promise<void> {
   const asking = { options, exchange, nowMs: options.nowMs ?? clock.now() };
   parseDownload(asking, verb);
-  if (options.symbols !== undefined) await readPatterns(options.symbols, read);
+  await options.symbols?.patterns();
 }

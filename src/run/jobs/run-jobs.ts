@@ -11,7 +11,6 @@ import { openLogOf, type Log } from '../report/log.js';
 import { peakMemoryBytes } from '../report/run-summary.js';
 import { outcomesOf } from '../report/count-outcome.js';
 import type { Resolved } from '../../plan/options/resolve.js';
-import { endedBySignals, readSymbolFile } from '../../plan/options/symbols.js';
 import { absolutePath } from '../../text/printable.js';
 import { openReporter } from '../report/reporter.js';
 import { CONTINUE, runAndPrint, type PrintedRun } from '../download.js';
@@ -53,8 +52,7 @@ async function runJobs(command: JobsRun): Promise<ExitCode> {
     const runJob = async (job: Job): Promise<void> => {
       const { name, verb, resolved } = job;
       const ofJob: Log = { logger: log.logger.child({ job: name }), close: () => undefined };
-      const read = endedBySignals(io, readSymbolFile);
-      const run = { ...request, resolved, read, verb, common };
+      const run = { ...request, resolved, verb, common };
       printed.set(job, await runAndPrint(run, { io, log: ofJob, signalled, monitors, job }));
     };
     try {

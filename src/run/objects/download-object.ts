@@ -11,7 +11,7 @@ import type { Options } from '../../plan/options/flags.js';
 import type { Arrived } from './arrival.js';
 import { md5OfEtag } from '../../http/transport/verify-body.js';
 import { publishedDigest } from '../../exchange/archive-client.js';
-import { keyPath } from '../../exchange/keys.js';
+import { urlPathOf } from '../../exchange/keys.js';
 import { beginsWithHeader, type ReceivedObject } from '../../convert/csv-input.js';
 import type { ReceivedZip, Session } from '../session/session.js';
 import { isLabel } from '../../text/label.js';
@@ -77,7 +77,7 @@ async function requestZip(
 ): Promise<ReceivedZip | undefined> {
   const sidecar = publishedOf(context, object);
   const expect = expectation(context, object, sidecar?.ask);
-  const url = `${context.options.archiveUrl}/${keyPath(object.key)}`;
+  const url = `${context.options.archiveUrl}/${urlPathOf(object.key)}`;
   const request = {
     url,
     bucket: 'archive',

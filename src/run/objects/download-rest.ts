@@ -13,10 +13,10 @@ import {
   NOT_IN_REST,
   SETTLE_MS,
   SpanRows,
-  rowsAsCsv,
   type PeriodRows,
-  type Row,
+  type RestRow,
 } from '../../exchange/rest-rows.js';
+import { rowsAsCsv } from '../../exchange/rest-csv.js';
 import { restSpan, routesOf } from '../../exchange/routes.js';
 import { findDataset, type DatasetSpec } from '../../exchange/exchange-spec.js';
 import type { Session } from '../session/session.js';
@@ -52,9 +52,9 @@ export class RestDownloads {
     const spec = findDataset(this.session.exchange, series.market, series.dataset);
     if (spec?.rest === undefined) throw new CryptodlError('bug', `REST has no ${series.dataset}`);
     try {
-      const { rows, isBeforeFirst, servedAt } = await this.#rowsOf(series, spec, object.period, rest);
+      const { rows, isBeforeFirst, servedAtMs } = await this.#rowsOf(series, spec, object.period, rest);
       // The clock of this machine, by which the period was planned, may be wrong.
-      const isOpen = rest.open === true || servedAt < restSpan(spec, object.period).toMs + SETTLE_MS;
+      const isOpen = rest.open === true || servedAtMs < restSpan(spec, object.period).toMs + SETTLE_MS;
       const open = isOpen ? ({ open: true } as const) : {};
       if (rest.keepsHeld !== undefined) {
         const { inside, outside } = rowsAround(rows, rest.keepsHeld);
@@ -125,7 +125,7 @@ export class RestDownloads {
 }
 
 /** The number of different times of rows inside and outside of the gaps of the short object. */
-function rowsAround(rows: readonly Row[], short: ShortObject): { inside: number; outside: number } {
+function rowsAround(rows: readonly RestRow[], short: ShortObject): { inside: number; outside: number } {
   const gaps = short.gaps.map(([from, to]) => [Date.parse(from), Date.parse(to)] as const);
   const instants = [...new Set(rows.map(({ atMs }) => atMs))];
   const inside = instants.filter((atMs) =>

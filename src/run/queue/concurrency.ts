@@ -2,17 +2,17 @@
 import type { Settled } from '../../http/host-states.js';
 import type { LoadSign } from '../../http/transport/measure.js';
 import { withinOpenFiles } from '../../files/machine.js';
-import type { Concurrency as ConcurrencyChoice } from '../../plan/options/network-flags.js';
+import type { ConcurrencyOption } from '../../plan/options/network-flags.js';
 import { LevelSearch, type LevelReason, type Step } from './level-search.js';
 import { Throughput, type Measurement } from './measurement.js';
 import { Failures, RESULTS_AFTER_RETREAT } from './failure-share.js';
 
-export function allowedInFlight(choice: ConcurrencyChoice): number {
+export function allowedInFlight(choice: ConcurrencyOption): number {
   return choice.kind === 'fixed' ? choice.limit : choice.max;
 }
 
 /** The highest number of objects in flight: fewer than allowed where the process may open few files. */
-export const mostInFlight = (choice: ConcurrencyChoice): number => withinOpenFiles(allowedInFlight(choice));
+export const mostInFlight = (choice: ConcurrencyOption): number => withinOpenFiles(allowedInFlight(choice));
 
 export interface LevelChange {
   readonly from: number;
@@ -56,7 +56,7 @@ export class Concurrency {
   #hasObject = false;
 
   /** `start`: the first level of `auto`. */
-  constructor({ choice, start }: { readonly choice: ConcurrencyChoice; readonly start: number }) {
+  constructor({ choice, start }: { readonly choice: ConcurrencyOption; readonly start: number }) {
     this.#isFixed = choice.kind === 'fixed';
     this.#most = mostInFlight(choice);
     const least = Math.min(LEAST, this.#most);

@@ -27,8 +27,8 @@ import { networkFigures } from '../report/network-figures.js';
 import type { LiveRun } from '../report/live-run.js';
 import { marketsOf } from '../../plan/select/select-datasets.js';
 import { archiveAnswers, probeSidecar } from '../../exchange/archive-client.js';
-import { openListing } from '../../exchange/open-listing.js';
-import { exchangeHosts, refuseBanned } from '../../exchange/routes.js';
+import { openListing } from '../../exchange/listing.js';
+import { exchangeHosts, refuseBanned } from '../../exchange/hosts.js';
 
 export interface HttpRequest extends Omit<VerbRequest<SessionFlag>, 'read' | 'signal'> {
   /** Undefined for verbs that run no plan. */

@@ -7,7 +7,7 @@ import { isLakeAddress } from '../../model/lake-address.js';
 import { SILENT_OBSERVER } from '../../model/observer.js';
 import type { FlagName } from '../../plan/options/flags.js';
 import type { Resolved } from '../../plan/options/resolve.js';
-import { readLists } from '../../plan/options/symbols.js';
+import { listReader } from '../../plan/options/symbols.js';
 import type { VerbRequest } from '../../plan/options/verb-request.js';
 import type { VerbSpec } from '../../plan/options/verb-spec.js';
 import type { Exchange } from '../../exchange/exchange.js';
@@ -31,7 +31,7 @@ export async function withResolved(
 ): Promise<ExitCode> {
   const { resolveOptions } = await import('../../plan/options/resolve.js');
   return withLakes(verb, io, async (lakes) => {
-    const resolved = resolveOptions(verb, layers, exchange);
+    const resolved = resolveOptions(verb, layers, exchange, listReader(io));
     if (resolved.options.printOptions) return printOptions(verb, resolved, io);
     await removeTempFiles(resolved, io);
     const isInBucket = isLakeAddress(resolved.options.out) && verb.isOfQueue !== true;
@@ -72,7 +72,6 @@ export function requestOf<Names extends FlagName>(
     exchange,
     resolved,
     surroundings: surroundingsOf(io.environment),
-    read: readLists(io),
     observer: { ...SILENT_OBSERVER, warn: (message) => printLines(io.stderr, [`warning: ${message}`]) },
     clock: io.clock,
     signal,

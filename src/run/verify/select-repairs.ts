@@ -4,7 +4,6 @@ import { FORMATS, seriesName, type Series } from '../../model/task.js';
 import { Counters, type Counts } from '../../model/counters.js';
 import { countText } from '../../model/units.js';
 import type { Resolved } from '../../plan/options/resolve.js';
-import type { ReadList } from '../../plan/options/symbols.js';
 import type { SelectedSeries } from '../../plan/series-request.js';
 import { selectHeldSeries, nothingHeld } from '../../plan/select/held-series.js';
 import type { RunSelection } from '../../plan/select/selection.js';
@@ -15,13 +14,9 @@ import type { LakeFindingKind, LakeFinding } from './lake-finding.js';
 import { repairRequest } from './repair-request.js';
 
 /** A dry run changes nothing; any other run must hold the lake's lock. Throws usage errors. */
-export async function selectRepairs(
-  session: RunSession,
-  resolved: Resolved<never>,
-  read: ReadList,
-): Promise<RunSelection> {
+export async function selectRepairs(session: RunSession, resolved: Resolved<never>): Promise<RunSelection> {
   const { options, exchange } = session;
-  const selection = await selectHeldSeries(session, resolved, read);
+  const selection = await selectHeldSeries(session, resolved);
   const requests: SelectedSeries[] = [];
   const found = new Counters<LakeFindingKind>();
   let seriesCount = 0;

@@ -39,7 +39,7 @@ export async function* verifyLake(
   const session = openSession(request);
   const { paths, options } = session;
   try {
-    const selection = await selectHeldSeries(session, request.resolved, request.read);
+    const selection = await selectHeldSeries(session, request.resolved);
     await refuseLinkedFolders(paths);
     await refuseIfLocked(paths.internal);
     const left = selection.isWhole ? listLeftovers(paths) : [];

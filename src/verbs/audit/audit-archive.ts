@@ -107,11 +107,10 @@ interface AuditedSeries {
 
 /** Throws usage errors, also for a lake without matching series. */
 async function selectAudit(session: RunSession, request: VerbRequest<HeldFlag>): Promise<AuditedSeries[]> {
-  const { resolved, read } = request;
   if (session.options.symbols === undefined) return heldMonths(session, request);
   // By default, the last complete month.
   const options = isRangeGiven(session.options) ? session.options : { ...session.options, months: 1 };
-  const { requests } = await selectSeries({ ...session, options }, resolved, read, 'vision');
+  const { requests } = await selectSeries({ ...session, options }, request.resolved, 'vision');
   return requests.map(({ series, ranges }) => ({
     series,
     from: ranges[0]?.from,

@@ -16,7 +16,7 @@ import { makeTempFolder } from '../../files/temp-files.js';
 import { refuseFile } from '../../lake/layout.js';
 import { usage } from '../../model/errors.js';
 import { auditArchive } from './audit-archive.js';
-import { asUnreachable } from '../../exchange/listing-faults.js';
+import { asUnreachable } from '../../exchange/listing.js';
 import { auditRest } from './audit-rest.js';
 import { itemsOfMonth, type AuditItem } from './findings.js';
 import { AuditTally, summaryText } from './audit-tally.js';

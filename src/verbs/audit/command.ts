@@ -3,7 +3,7 @@ import {
   ARCHIVED,
   CALL_FLAGS,
   IN_SYSTEM_FOLDER,
-  NETWORK_FLAGS,
+  REMOTE_FLAGS,
   SELECT_FLAGS,
 } from '../../plan/options/flag-sets.js';
 import { BASE_EXITS, LIMIT_EXIT, LOCK_EXIT } from '../../plan/options/verb-spec.js';
@@ -38,14 +38,7 @@ export const auditVerb = defineRunVerb({
     'retries',
     'bwlimit',
   ],
-  moreFlags: [
-    ...NETWORK_FLAGS,
-    'skip-unknown',
-    'temp-dir',
-    'stale-checksum',
-    'retry-preset',
-    'print-options',
-  ],
+  moreFlags: [...REMOTE_FLAGS, 'skip-unknown', 'temp-dir', 'stale-checksum', 'retry-preset', 'print-options'],
   meanings: { ...ARCHIVED, ...IN_SYSTEM_FOLDER },
   act: async (command) => (await import('./audit.js')).audit(command),
 });

@@ -2,7 +2,7 @@
 import type { Fetch } from '../../model/fetch.js';
 import { CryptodlError, toCryptodlError, type ErrorCode } from '../../model/errors.js';
 import type { SessionFlag, VerbRequest } from '../../plan/options/verb-request.js';
-import { keyPath } from '../../exchange/keys.js';
+import { urlPathOf } from '../../exchange/keys.js';
 import type { Exchange } from '../../exchange/exchange.js';
 import { checkResult, differenceOf, type CheckResult, type ClockDifference } from './check-machine.js';
 
@@ -88,7 +88,7 @@ function archiveProbe({ exchange, resolved }: HostChecks, keys: readonly string[
     check: 'archive',
     address: resolved.options.archiveUrl,
     flag: '--archive-url',
-    path: `/${keyPath(keys.find((key) => key.endsWith(suffix)) ?? known.key + suffix)}`,
+    path: `/${urlPathOf(keys.find((key) => key.endsWith(suffix)) ?? known.key + suffix)}`,
     bucket: 'archive',
     read: () => undefined,
   };

@@ -19,7 +19,7 @@ import { lakePaths, refuseLinkedFolders } from '../../lake/layout.js';
 import { stateFolder } from '../../files/environment.js';
 import type { SessionFlag, VerbRequest } from '../../plan/options/verb-request.js';
 import { mostInFlight } from '../../run/queue/concurrency.js';
-import { exchangeHosts } from '../../exchange/routes.js';
+import { exchangeHosts } from '../../exchange/hosts.js';
 import { bucketResult, checkFolder, checkLock } from './check-folder.js';
 import { checkRedis, checkVersions, asResult, checkBans, checkClock, clearBans } from './check-machine.js';
 import type { CheckResult, Status } from './check-machine.js';

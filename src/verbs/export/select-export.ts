@@ -9,7 +9,6 @@ import type { HeldFlag, RangeFlag, VerbRequest } from '../../plan/options/verb-r
 import { givenRange } from '../../plan/select/date-range.js';
 import { filterHeldSeries, readVerbLake, selectGiven } from '../../plan/select/held-series.js';
 import { isAll } from '../../plan/select/select-datasets.js';
-import { parseAssets } from '../../exchange/binance/exchange-info.js';
 import { reasonOf } from '../../text/path-faults.js';
 import { absolutePath, shownPath } from '../../text/printable.js';
 import { daysOf, filesOf } from './export-file.js';
@@ -83,7 +82,7 @@ function indexesOf(
   const isOther = (series: Series): boolean =>
     series.dataset === INDEX && pairs.has(pairName(series)) && !chosen.includes(series);
   if (!held.some(isOther)) return [];
-  const options = { ...resolved.options, quote: undefined };
+  const options = { ...resolved.options, quote: [] };
   return filterHeldSeries(held, { ...resolved, options }).filter(isOther);
 }
 
@@ -92,6 +91,7 @@ const pairName = ({ market, symbol }: Series): string => `${market} ${symbol.rep
 
 /** The assets of the answer that --exchange-info names. Throws usage errors. */
 async function assetsOf({
+  exchange,
   resolved: { options },
   surroundings,
 }: VerbRequest<'exchange-info'>): Promise<ProgramInput['assets']> {
@@ -103,7 +103,7 @@ async function assetsOf({
       'name a file with an answer of exchangeInfo',
     );
   });
-  const assets = parseAssets(text);
+  const assets = exchange.rest.assetsIn(text);
   if (assets !== undefined) return assets;
   throw usage(
     `--exchange-info ${shownPath(path)} is not an answer of exchangeInfo: it has no list of symbols with baseAsset and quoteAsset`,

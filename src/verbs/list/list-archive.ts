@@ -5,7 +5,6 @@ import { usage } from '../../model/errors.js';
 import { mapOrdered } from '../../model/in-order.js';
 import type { SourceObject, Series } from '../../model/task.js';
 import { bytesText } from '../../model/units.js';
-import { readPatterns, type ReadList } from '../../plan/options/symbols.js';
 import type { ListName } from '../../plan/options/periods.js';
 import type { VerbRequest } from '../../plan/options/verb-request.js';
 import { givenRange, type Range } from '../../plan/select/date-range.js';
@@ -16,7 +15,7 @@ import type { ChosenDataset } from '../../plan/select/select-datasets.js';
 import { listSeries } from '../../plan/series-listing.js';
 import { openSession, type Session } from '../../run/session/session.js';
 import { textOf, type Extent, type Items, type ListFlag } from './list-items.js';
-import { asUnreachable } from '../../exchange/listing-faults.js';
+import { asUnreachable } from '../../exchange/listing.js';
 
 /** The items of `act`, with a session for the listing of the archive, and the selected symbols. */
 async function* inArchive<Name extends ListName>(
@@ -27,7 +26,7 @@ async function* inArchive<Name extends ListName>(
   const session = openSession(request);
   try {
     await session.refuseBanned('list');
-    return yield* act(session, chosen, await symbolsIn(session, chosen, request.read));
+    return yield* act(session, chosen, await symbolsIn(session, chosen));
   } catch (error) {
     throw asUnreachable(error);
   } finally {
@@ -90,11 +89,10 @@ const SERIES_AT_ONCE = 16;
 async function symbolsIn(
   session: Session<'quote' | 'skip-unknown' | 'symbols'>,
   chosen: readonly ChosenDataset[],
-  read: ReadList,
 ): Promise<readonly string[]> {
-  const { quote = [], skipUnknown, symbols: given } = session.options;
+  const { quote, skipUnknown, symbols: given } = session.options;
   const every = { names: [], globs: ['*'], exclusions: [] };
-  const patterns = given === undefined ? every : await readPatterns(given, read);
+  const patterns = (await given?.patterns()) ?? every;
   const listed = await listedSymbols(session, chosen);
   for (const dataset of chosen)
     if (listed.get(dataset.spec)?.size === 0 && dataset.spec.removed) refuseEnded(session.exchange, dataset);

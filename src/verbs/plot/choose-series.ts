@@ -2,9 +2,11 @@
 import { listText } from '../../model/units.js';
 import { usage } from '../../model/errors.js';
 import { layerName, type Series } from '../../model/task.js';
+import type { Options } from '../../plan/options/flags.js';
+import type { ReadList } from '../../plan/options/parsers.js';
 import type { Resolved } from '../../plan/options/resolve.js';
-import { readPatterns, symbols as parseSymbols } from '../../plan/options/symbols.js';
-import type { HeldFlag, VerbRequest } from '../../plan/options/verb-request.js';
+import { symbolsOption } from '../../plan/options/symbols.js';
+import type { HeldFlag } from '../../plan/options/verb-request.js';
 import { filterHeldSeries, nothingHeld } from '../../plan/select/held-series.js';
 import { selectSymbols } from '../../plan/select/match-symbols.js';
 import type { Exchange } from '../../exchange/exchange.js';
@@ -15,17 +17,18 @@ export type ChartColumns =
   | { readonly kind: 'candles'; readonly hasVolume: boolean }
   | { readonly kind: 'line'; readonly column: ColumnSpec };
 
-export type ChosenDataset = ReturnType<typeof chooseDataset>;
+export type PlottedDataset = ReturnType<typeof chooseDataset>;
 
 /** The series of the only symbol of the argument, else of --symbols, else of the lake. Throws usage errors. `held`: all series of the lake. */
 export async function seriesOfSymbol(
   held: readonly Series[],
   operand: string | undefined,
-  { resolved: { options }, read }: VerbRequest<'out' | 'symbols'>,
+  options: Options<'out' | 'symbols'>,
+  readList: ReadList,
 ): Promise<Series[]> {
   if (held.length === 0) throw nothingHeld(options.out);
-  const given = operand === undefined ? options.symbols : parseSymbols(operand, 'plot');
-  const patterns = await readPatterns(given ?? parseSymbols('all', 'plot'), read);
+  const own = operand === undefined ? options.symbols : undefined;
+  const patterns = await (own ?? symbolsOption(operand ?? 'all', 'plot', { readList })).patterns();
   const known = [...new Set(held.map(({ symbol }) => symbol))].sort();
   const what = listText(new Set(held.map(layerName)), 3);
   const symbols = selectSymbols(patterns, [], known, { what, owner: options.out });
@@ -42,7 +45,7 @@ export function chooseDataset(
 ) {
   const { options } = resolved;
   const out = `${own[0]?.symbol ?? ''} in ${options.out}`;
-  const where = { ...resolved, options: { ...options, quote: undefined, out } };
+  const where = { ...resolved, options: { ...options, quote: [], out } };
   const allowed = filterHeldSeries(own, where);
   const ranked = rankedDatasets(allowed, exchange);
   const [chosen] = ranked.flatMap((first) => {

@@ -8,6 +8,8 @@ import { hasColour, writeData, writeText } from '../../terminal/write-data.js';
 import { usage } from '../../model/errors.js';
 import type { ExitCode } from '../../model/exit-code.js';
 import type { Io } from '../../model/io.js';
+import type { ReadList } from '../../plan/options/parsers.js';
+import { listReader } from '../../plan/options/symbols.js';
 import type { QueryFlag, VerbRequest } from '../../plan/options/verb-request.js';
 import { readVerbLake, readableStates } from '../../plan/select/held-series.js';
 import { bytesText, listText } from '../../model/units.js';
@@ -15,7 +17,7 @@ import { refuseForeignFile, writeOwnFile } from '../../files/own-file.js';
 import { pageFile } from '../../terminal/page-shell.js';
 import { absolutePath, lakeFlag, shellWord, shownPath } from '../../text/printable.js';
 import { MOST_STEPS, chartHtml, makeChart, type Chart } from './chart.js';
-import { chooseDataset, seriesOfSymbol, type ChosenDataset } from './choose-series.js';
+import { chooseDataset, seriesOfSymbol, type PlottedDataset } from './choose-series.js';
 import { chartText, plotColumns, type TextStyle } from './draw-text.js';
 import { readBars } from './read-bars.js';
 import { timeGrid, type TimeRange } from './time-grid.js';
@@ -37,7 +39,7 @@ export async function plot(command: VerbCall<Flag | 'force' | 'html'>): Promise<
     if (page !== undefined) await refuseForeignFile(page);
     const style = styleOf(io);
     const most = page === undefined ? plotColumns(style.columns) : MOST_STEPS;
-    const chart = await chartOf(operand, request, most);
+    const chart = await chartOf(operand, { ...request, readList: listReader(io) }, most);
     if (page === undefined) {
       await writeText(io, `${chartText(chart, style).join('\n')}\n`);
       return 0;
@@ -66,11 +68,11 @@ function styleOf(io: Io): TextStyle {
 /** The chart of the chosen series. `most`: its largest number of steps. */
 async function chartOf(
   operand: string | undefined,
-  request: VerbRequest<Flag>,
+  request: VerbRequest<Flag> & { readonly readList: ReadList },
   most: number,
 ): Promise<Chart> {
   const { root, held } = await readVerbLake(request);
-  const own = await seriesOfSymbol(held, operand, request);
+  const own = await seriesOfSymbol(held, operand, request.resolved.options, request.readList);
   const chosen = chooseDataset(own, request.resolved, request.exchange);
   const { spec, columns } = chosen;
   // Each interval has gaps of its own. No data file is read.
@@ -119,7 +121,7 @@ const ENOUGH_BARS = 100;
 function chooseInterval(
   found: Iterable<SeriesStates>,
   { exchange, resolved, clock }: VerbRequest<QueryFlag>,
-  { series: [one], spec }: ChosenDataset,
+  { series: [one], spec }: PlottedDataset,
 ): { readonly states: SeriesStates; readonly range: TimeRange } {
   const { options } = resolved;
   const given = givenRange(options, options.nowMs ?? clock.now(), exchange);

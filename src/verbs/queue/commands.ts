@@ -2,7 +2,7 @@
 import {
   CALL_FLAGS,
   FORM_FLAGS,
-  NETWORK_FLAGS,
+  REMOTE_FLAGS,
   OBJECT_FLAGS,
   SELECT_FLAGS,
 } from '../../plan/options/flag-sets.js';
@@ -42,7 +42,7 @@ export const enqueueVerb = defineVerb({
     'redis',
   ],
   moreFlags: [
-    ...NETWORK_FLAGS,
+    ...REMOTE_FLAGS,
     ...OBJECT_FLAGS,
     ...FORM_FLAGS,
     'skip-unknown',
@@ -69,7 +69,7 @@ export const workerVerb = defineSessionVerb({
   ],
   aka: ['workers', 'queue work'],
   flags: [...CALL_FLAGS, 'out', 'queue', 'drain', 'role', 'lease', 'jobs', 'redis'],
-  moreFlags: [...NETWORK_FLAGS, 'temp-dir', 'wait-lock', 'retry-preset', 'print-options'],
+  moreFlags: [...REMOTE_FLAGS, 'temp-dir', 'wait-lock', 'retry-preset', 'print-options'],
   meanings: {
     out: {
       doc: 'the only lake that the jobs may write to; without it, also lakes in buckets that the jobs name',

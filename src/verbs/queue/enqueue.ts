@@ -9,6 +9,7 @@ import type { ExitCode } from '../../model/exit-code.js';
 import { countText, numberText } from '../../model/units.js';
 import { choice } from '../../plan/options/parsers.js';
 import { resolveOptions, type RawValues } from '../../plan/options/resolve.js';
+import { listReader } from '../../plan/options/symbols.js';
 import type { RunFlag, VerbRequest } from '../../plan/options/verb-request.js';
 import { shownRedis } from '../../http/redis/redis-errors.js';
 import { askedOrders } from '../../plan/select/continue-orders.js';
@@ -37,7 +38,7 @@ export async function enqueue(command: EnqueueCommand): Promise<ExitCode> {
   const verb = choice(JOB_VERBS)(command.operand ?? '', 'enqueue');
   const { options } = resolved;
   redisAddress(options, 'enqueue');
-  const ofVerb = resolveOptions(verbs[verb], layers, exchange);
+  const ofVerb = resolveOptions(verbs[verb], layers, exchange, listReader(io));
   if (ofVerb.options.symbols === undefined)
     throw usage('enqueue needs the symbols of the jobs', '--symbols all, or a list like BTCUSDT,ETHUSDT');
   // Before the listings, which may take long.
@@ -71,7 +72,7 @@ async function selectRequests(
   const session = openSession(request);
   try {
     await session.refuseBanned(verb);
-    const selection = ofShard(session, await selectSeries(session, request.resolved, request.read, verb));
+    const selection = ofShard(session, await selectSeries(session, request.resolved, verb));
     const orders = askedOrders(session, selection);
     return { ...selection, orders, today: dayOf(session.nowMs, request.exchange) };
   } finally {

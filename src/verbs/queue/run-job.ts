@@ -1,12 +1,12 @@
 /** Does a job as a run of the shared pipeline, as a whole or in two parts, whose zips pass through the bucket of the lake. */
 import { StagedZips, type ZipRecord } from '../../lake/mirror/staged-zips.js';
-import { CryptodlError, usage, toCryptodlError } from '../../model/errors.js';
+import { CryptodlError, toCryptodlError } from '../../model/errors.js';
 import { SILENT_OBSERVER, type Observer } from '../../model/observer.js';
 import type { Resolved } from '../../plan/options/resolve.js';
 import type { RunFlag } from '../../plan/options/verb-request.js';
 import { parseDownload, requestsOf } from '../../plan/select/select-series.js';
 import { givenSettings, givenFlags, describeDatasets } from '../../plan/select/selection.js';
-import type { SymbolContext, DownloadVerb, RunSelection } from '../../plan/select/selection.js';
+import type { SymbolContext, RunSelection } from '../../plan/select/selection.js';
 import { startRun } from '../../run/run.js';
 import type { ZipStore, ReceivedZip } from '../../run/session/session.js';
 import { Mirrors, callerOf } from '../../run/verb/open-mirrors.js';
@@ -79,14 +79,13 @@ async function runIn(
     exchange,
     resolved,
     surroundings,
-    read: () => Promise.reject(usage('a job reads no list of symbols')),
     observer,
     clock,
     signal,
     verb: data.verb,
     pipeline,
     zips,
-    select: (session) => selectJob(session, resolved, data.verb),
+    select: (session) => selectJob(session, resolved, data),
     asked: data.orders ?? [],
     report: reportInto(failed),
   });
@@ -109,11 +108,12 @@ const reportInto = (failed: FailedObject[]): FailureReport => ({
 });
 
 /** The series of a job. Its symbol was chosen when the job was made, so no listing of symbols is read. Throws usage errors. */
-function selectJob(context: SymbolContext, resolved: Resolved<never>, verb: DownloadVerb): RunSelection {
+function selectJob(context: SymbolContext, resolved: Resolved<never>, data: JobData): RunSelection {
+  const { verb } = data;
   const { options } = context;
   const { range, datasets } = parseDownload(context, verb);
   const given = givenSettings(givenFlags(resolved));
-  const [symbol = ''] = options.symbols?.names ?? [];
+  const [symbol = ''] = data.options.symbols ?? [];
   const requests = datasets.flatMap((dataset) => requestsOf({ ...context, verb }, dataset, symbol, range));
   return {
     verb,

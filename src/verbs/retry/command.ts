@@ -18,6 +18,7 @@ export const retryVerb = (retryJobs: RetryJobs) =>
       'cryptodl retry --redis redis://queue --codes http-server-error',
     ],
     aka: ['repeat', 'queue retry'],
+    repeatsRun: true,
     flags: [...MEND_FLAGS, 'strict', 'max-wait', 'proxy'],
     moreFlags: [...DOWNLOAD_FLAGS, 'verify', 'stale-checksum', 'queue', 'codes'],
     meanings: { failures: { unset: 'the given report' } },

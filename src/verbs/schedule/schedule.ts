@@ -15,7 +15,6 @@ import { PROXY_VARIABLES } from '../../files/proxies.js';
 import { environmentName, type Options } from '../../plan/options/flags.js';
 import { flagsOf, type VerbSpec } from '../../plan/options/verb-spec.js';
 import { layersOf, resolveOptions, type Invocation, type Resolved } from '../../plan/options/resolve.js';
-import { readSymbolFile } from '../../plan/options/symbols.js';
 import { absolutePath, printLines, withoutPassword } from '../../text/printable.js';
 import { units, crontab, type ScheduledCommand } from './systemd.js';
 
@@ -53,7 +52,7 @@ async function checkCommand(
     return pastRun(await readReport(operand, exchange), layers, { verbs, exchange }).resolved;
   const resolved = resolveOptions(verb, layers, exchange);
   if (verb.name === 'vision' || verb.name === 'metrics')
-    await checkRequest(verb.name, resolved, { exchange, clock: io.clock, read: readSymbolFile });
+    await checkRequest(verb.name, resolved, { exchange, clock: io.clock });
   return resolved;
 }
 

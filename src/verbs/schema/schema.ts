@@ -3,10 +3,10 @@ import { usage } from '../../model/errors.js';
 import type { ExitCode } from '../../model/exit-code.js';
 import type { VerbCall } from '../../run/verb/verb.js';
 import { dataset as parseDataset } from '../../plan/options/exchange-values.js';
-import { namesOf, type Resolved } from '../../plan/options/resolve.js';
+import type { Resolved } from '../../plan/options/resolve.js';
 import { describeDataset, marketWith } from '../../exchange/describe.js';
 import { oneMarket } from '../../plan/select/select-datasets.js';
-import { datasetsOf, findDataset, marketNames, type ExchangeSpec } from '../../exchange/exchange-spec.js';
+import { allDatasets, findDataset, type ExchangeSpec } from '../../exchange/exchange-spec.js';
 import { didYouMean } from '../../text/did-you-mean.js';
 import { writeData } from '../../terminal/write-data.js';
 import { table } from '../../text/table.js';
@@ -29,12 +29,11 @@ function choose(exchange: ExchangeSpec, word: string | undefined, { options, ori
   const market = oneMarket(exchange, options, 'schema');
   const hint = 'cryptodl list datasets shows all';
   if (word === undefined) throw usage('schema needs a dataset', hint);
-  const name = parseDataset('any')(word, 'schema', namesOf(exchange));
+  const name = parseDataset('any')(word, 'schema', { exchange });
   const owner = findDataset(exchange, market, name) === undefined ? marketWith(exchange, name) : market;
   const spec = owner === undefined ? undefined : findDataset(exchange, owner, name);
   if (owner === undefined || spec === undefined) {
-    const all = marketNames(exchange).flatMap((one) => datasetsOf(exchange, one));
-    const names = all.map((dataset) => dataset.name);
+    const names = allDatasets(exchange).map((dataset) => dataset.name);
     throw usage(`no market has a dataset "${word}"`, didYouMean(word, names) ?? hint);
   }
   if (owner === market || origins.market === 'default') return { market: owner, spec };

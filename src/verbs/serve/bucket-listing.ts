@@ -33,7 +33,7 @@ export function readListingQuery(query: Pick<URLSearchParams, 'get'>) {
   };
 }
 
-export type ListingPage = Awaited<ReturnType<typeof readPage>>;
+export type BucketPage = Awaited<ReturnType<typeof readPage>>;
 
 const CONCURRENCY = 16;
 

@@ -60,8 +60,8 @@ export async function check({
     // Days between the first day of a symbol and the period.
     minAge: minAgeMs / DAY_MS,
     // Days of the first and the last period.
-    from: from?.kind === 'word' ? today - from.daysAgo : from?.first,
-    to: to?.kind === 'word' ? today - Math.max(1, to.daysAgo) : to?.last,
+    from: from?.kind === 'word' ? today - from.daysAgo : from?.firstDay,
+    to: to?.kind === 'word' ? today - Math.max(1, to.daysAgo) : to?.lastDay,
     // Absolute; empty for the forms that are printed.
     target,
   };

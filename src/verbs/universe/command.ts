@@ -5,7 +5,7 @@ import {
   MEASURES,
   RANKED_MARKETS,
   calendarPeriod,
-  measure,
+  rankingMeasure,
   rankedMarket,
 } from '../../plan/options/periods.js';
 import { BASE_EXITS } from '../../plan/options/verb-spec.js';
@@ -35,7 +35,7 @@ export const universeVerb = defineReader({
     target: { doc: 'the folder of the files of --as freqtrade' },
     by: {
       doc: 'rank by quote_volume, volume or count; their sums over the window; quote_volume is in the quote asset, volume in the base asset, and count is the number of trades',
-      parse: measure,
+      parse: rankingMeasure,
       choices: MEASURES,
       default: 'quote_volume',
     },

@@ -10,6 +10,7 @@ import {
   isMetric,
   rowSeconds,
 } from '../../../src/exchange/exchange-spec.js';
+import { routesOf } from '../../../src/exchange/routes.js';
 import { MARKETS } from '../../../src/exchange/names.js';
 import { writtenColumns } from '../../../src/convert/columns.js';
 import { period, specOf } from '../../helpers/conversion.js';
@@ -67,6 +68,17 @@ it.each(Object.entries(readFacts('binance.json').markets))(
 );
 
 const ofRest = DATASETS.filter(({ spec }) => spec.rest !== undefined);
+it.each(ofRest)('$market $name has routes to hosts and buckets of the exchange', ({ market, name }) => {
+  for (const { route } of routesOf(exchange, { market, dataset: name, symbol: 'X' })) {
+    expect(Object.keys(exchange.hosts)).toContain(route.host);
+    expect(Object.keys(exchange.buckets)).toContain(route.bucket);
+  }
+});
+
+it('halts are of markets of the exchange', () => {
+  for (const { market } of exchange.halts()) expect(Object.keys(exchange.markets)).toContain(market);
+});
+
 it.each(ofRest)('$market $name names a field of REST for every column', ({ spec }) => {
   const named = spec.columns.filter(({ field, type }) => field !== undefined || type === 'symbol');
   expect(named).toEqual(spec.columns);

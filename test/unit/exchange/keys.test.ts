@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Cadence, Series } from '../../../src/model/task.js';
-import { cadencesOf, keyPath } from '../../../src/exchange/keys.js';
+import { cadencesOf, urlPathOf } from '../../../src/exchange/keys.js';
 import { loadBinance } from '../../../src/exchange/binance/binance.js';
 import { period, specOf } from '../../helpers/conversion.js';
 
@@ -46,7 +46,7 @@ describe('keys that no calendar asks for have no period', () => {
 });
 
 it('a URL path has every segment percent-encoded and its slashes kept', () => {
-  const path = keyPath('data/spot/币安人生USDT/a b#?%.zip');
+  const path = urlPathOf('data/spot/币安人生USDT/a b#?%.zip');
   expect(path).toBe('data/spot/%E5%B8%81%E5%AE%89%E4%BA%BA%E7%94%9FUSDT/a%20b%23%3F%25.zip');
   expect(new URL(`http://host/${path}`).pathname).toBe(`/${path}`);
 });

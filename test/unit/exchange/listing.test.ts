@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../../src/model/errors.js';
-import { createListing } from '../../../src/exchange/listing.js';
+import { createListing, type GetListing } from '../../../src/exchange/listing.js';
 import type { ListingCopies } from '../../../src/exchange/listing.js';
-import type { GetListing } from '../../../src/exchange/listing-faults.js';
 import type { ListingCopy } from '../../../src/exchange/listing-copy.js';
 import type { ListingPage } from '../../../src/exchange/exchange.js';
 import { S3_LISTING, parseListing } from '../../../src/exchange/s3-listing.js';

@@ -1,9 +1,9 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../../src/model/errors.js';
-import { readPage } from '../../../src/exchange/binance/rest-page.js';
+import { readRestPage } from '../../../src/exchange/binance/rest-page.js';
 import type { PageQuery } from '../../../src/exchange/binance/rest-page.js';
-import type { Row } from '../../../src/exchange/rest-rows.js';
+import type { RestRow } from '../../../src/exchange/rest-rows.js';
 import type { RouteSpec } from '../../../src/exchange/facts.js';
 import { routeOf } from '../../helpers/rest-rows.js';
 
@@ -15,12 +15,12 @@ const OF = { symbol: 'BTCUSD_PERP' };
 const AT = Date.UTC(2026, 8, 1);
 const ALL: PageQuery = { startTime: 0, endTime: 4_133_404_800_000 };
 
-const read = (content: unknown, query: PageQuery = ALL, route: RouteSpec = INTEREST): Row[] =>
-  readPage(content, route, query, OF);
+const read = (content: unknown, query: PageQuery = ALL, route: RouteSpec = INTEREST): RestRow[] =>
+  readRestPage(content, route, query, OF);
 
 function refusalOf(content: unknown, query: PageQuery = ALL, route: RouteSpec = INTEREST): CryptodlError {
   try {
-    readPage(content, route, query, OF);
+    readRestPage(content, route, query, OF);
   } catch (error) {
     if (error instanceof CryptodlError) return error;
     throw error;
@@ -194,7 +194,7 @@ it('every answer is read, or refused with a typed error', () => {
   fc.assert(
     fc.property(page, query, fc.constantFrom(INTEREST, KLINES, TRADES), (content, asked, route) => {
       try {
-        const rows = readPage(content, route, asked, OF);
+        const rows = readRestPage(content, route, asked, OF);
         for (const [index, { atMs, id }] of rows.entries()) {
           const before = rows[index - 1];
           if (before === undefined) continue;

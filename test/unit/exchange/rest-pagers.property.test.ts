@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { endAnchored, idAnchored, startAnchored } from '../../../src/exchange/binance/series-pages.js';
 import type { PageQuery } from '../../../src/exchange/binance/rest-page.js';
-import type { Page, Span } from '../../../src/exchange/rest-rows.js';
+import type { Page, TimeSpan } from '../../../src/exchange/rest-rows.js';
 import { refusal } from '../../helpers/requests.js';
 import { allPages, modelServer, routeOf } from '../../helpers/rest-rows.js';
 import type { ModelServer } from '../../helpers/rest-rows.js';
@@ -37,7 +37,7 @@ function rowsWith(delays: readonly number[], firstId = 1): Known[] {
   });
 }
 
-const within = (rows: readonly Known[], { fromMs, toMs }: Span): Known[] =>
+const within = (rows: readonly Known[], { fromMs, toMs }: TimeSpan): Known[] =>
   rows.filter(({ at }) => at >= fromMs && at < toMs);
 
 /** Both ends of the times are included. */
@@ -48,13 +48,13 @@ function asked(rows: readonly Known[], query: PageQuery): Known[] {
 }
 
 /** Every row of the span came once and in order, and what a page calls known had come by then. */
-function expectAll(pages: readonly Page[], rows: readonly Known[], span: Span): void {
+function expectAll(pages: readonly Page[], rows: readonly Known[], span: TimeSpan): void {
   const expected = within(rows, span).map(({ at }) => at);
   const came: number[] = [];
   let before = span.fromMs;
   for (const page of pages) {
     came.push(...page.rows.map(({ atMs }) => atMs));
-    const known = Math.min(page.known, span.toMs);
+    const known = Math.min(page.knownMs, span.toMs);
     expect(known).toBeGreaterThanOrEqual(before);
     expect(came.filter((at) => at < known)).toEqual(expected.filter((at) => at < known));
     before = known;
@@ -65,7 +65,7 @@ function expectAll(pages: readonly Page[], rows: readonly Known[], span: Span): 
 
 const span = fc
   .tuple(fc.nat(60 * HOUR), fc.integer({ min: 1, max: 90 * HOUR }))
-  .map(([start, length]): Span => ({ fromMs: BASE + start, toMs: BASE + start + length }));
+  .map(([start, length]): TimeSpan => ({ fromMs: BASE + start, toMs: BASE + start + length }));
 
 describe('from a start on', () => {
   const cases = fc.record({
@@ -163,7 +163,7 @@ describe('by id', () => {
     const server = modelServer(TRADES, 24, () => []);
     const pages = await allPages(idAnchored(server.get, { fromMs: BASE, toMs: BASE + 24 * HOUR }));
     expect(server.asked).toHaveLength(24);
-    expect(pages.at(-1)).toEqual({ rows: [], known: BASE + 24 * HOUR });
+    expect(pages.at(-1)).toEqual({ rows: [], knownMs: BASE + 24 * HOUR });
   });
 });
 
@@ -182,7 +182,7 @@ const FAULTS: Readonly<
 };
 
 interface Pager {
-  readonly start: (server: ModelServer, wanted: Span) => AsyncIterable<Page>;
+  readonly start: (server: ModelServer, wanted: TimeSpan) => AsyncIterable<Page>;
   readonly serve: (most: number, answer: (query: PageQuery) => readonly Known[]) => ModelServer;
   /** Of the page asked for. */
   readonly cut: (rows: readonly Known[]) => Known[];
@@ -210,7 +210,7 @@ const PAGERS: Readonly<Record<'start' | 'end' | 'id', Pager>> = {
 
 /** A row at every step, for two days after the span as well. */
 const DENSE = rowsWith(Array.from({ length: 1000 }, () => STEP));
-const WANTED: Span = { fromMs: BASE + STEP, toMs: BASE + STEP * 401 };
+const WANTED: TimeSpan = { fromMs: BASE + STEP, toMs: BASE + STEP * 401 };
 
 async function ofWrongServer(pager: Pager, fault: keyof typeof FAULTS, wrongPage: number) {
   let before: readonly Known[] = [];

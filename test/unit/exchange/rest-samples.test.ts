@@ -8,8 +8,9 @@ import type { ErrorCode } from '../../../src/model/errors.js';
 import { readExchangeInfo } from '../../../src/exchange/binance/exchange-info.js';
 import type { ExchangeInfo } from '../../../src/exchange/binance/exchange-info.js';
 import { seriesPages } from '../../../src/exchange/binance/series-pages.js';
-import { readPage } from '../../../src/exchange/binance/rest-page.js';
-import { rowsAsCsv, type Row } from '../../../src/exchange/rest-rows.js';
+import { readRestPage } from '../../../src/exchange/binance/rest-page.js';
+import { rowsAsCsv } from '../../../src/exchange/rest-csv.js';
+import type { RestRow } from '../../../src/exchange/rest-rows.js';
 import type { Market } from '../../../src/model/task.js';
 import { statusError } from '../../../src/http/transport/error-map.js';
 import type { ColumnSpec, RouteSpec } from '../../../src/exchange/facts.js';
@@ -90,10 +91,10 @@ const ROUTES: Routed[] = MARKETS.flatMap((market) =>
 );
 
 /** One row at a time: what order a recording has, and what it was asked for, is not known any more. */
-function rowOf(cells: unknown, route: RouteSpec): Row {
+function rowOf(cells: unknown, route: RouteSpec): RestRow {
   const { symbol, pair = '' } = cells as { symbol?: string; pair?: string };
   const all = { startTime: 0, endTime: 4_133_404_800_000 };
-  const [row] = readPage([cells], route, all, { symbol: symbol ?? pair });
+  const [row] = readRestPage([cells], route, all, { symbol: symbol ?? pair });
   if (row === undefined) throw new Error('no row');
   return row;
 }

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../../src/model/errors.js';
 import type { Market } from '../../../src/model/task.js';
-import { rowsAsCsv, type Row, type CsvOptions } from '../../../src/exchange/rest-rows.js';
+import { rowsAsCsv, type CsvOptions } from '../../../src/exchange/rest-csv.js';
+import type { RestRow } from '../../../src/exchange/rest-rows.js';
 import { specOf } from '../../helpers/conversion.js';
 
 const AT = Date.UTC(2026, 8, 1);
@@ -13,7 +14,7 @@ function linesOf(
   cells: readonly Cells[],
   options: Partial<CsvOptions> = {},
 ): string[] {
-  const rows = cells.map((row): Row => ({ atMs: AT, id: 0, cells: row }));
+  const rows = cells.map((row): RestRow => ({ atMs: AT, id: 0, cells: row }));
   const csv = rowsAsCsv(rows, {
     spec: specOf(market, dataset),
     symbol: 'BTCUSDT',

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Row, Span } from '../../../src/exchange/rest-rows.js';
+import type { RestRow, TimeSpan } from '../../../src/exchange/rest-rows.js';
 import { seriesPages } from '../../../src/exchange/binance/series-pages.js';
 import { SpanRows } from '../../../src/exchange/rest-rows.js';
 import type { Series } from '../../../src/model/task.js';
@@ -30,7 +30,7 @@ function hostOf(times: readonly number[], cap = 1000) {
 
 async function rowsOf(
   times: readonly number[],
-  span: Span,
+  span: TimeSpan,
   cap?: number,
 ): Promise<[at: number, hours: unknown][]> {
   const pages = await allPages(seriesPages(hostOf(times, cap).client, FUNDING, SERIES, span));
@@ -46,7 +46,7 @@ const settlements = (...hours: readonly number[]): number[] =>
 const hoursOf = (rows: readonly [number, unknown][]): unknown[] => rows.map(([, hours]) => hours);
 
 describe('funding intervals', () => {
-  const day: Span = { fromMs: BASE, toMs: BASE + DAY };
+  const day: TimeSpan = { fromMs: BASE, toMs: BASE + DAY };
 
   it.each<[string, readonly number[], readonly number[]]>([
     ['8 hours', [-24, -16, -8, 0, 8, 16, 24], [8, 8, 8]],
@@ -99,8 +99,8 @@ describe('funding intervals', () => {
       fc.asyncProperty(scene, async ({ delays, lateMs, start, asked, day: number, caps }) => {
         let hour = start;
         const times = delays.map((delay, index) => BASE + (hour += delay) * HOUR + (index % 2) * lateMs);
-        const alone: Span = { fromMs: BASE + number * DAY, toMs: BASE + (number + 1) * DAY };
-        const longer: Span = { fromMs: alone.fromMs - asked[0] * DAY, toMs: alone.toMs + asked[1] * DAY };
+        const alone: TimeSpan = { fromMs: BASE + number * DAY, toMs: BASE + (number + 1) * DAY };
+        const longer: TimeSpan = { fromMs: alone.fromMs - asked[0] * DAY, toMs: alone.toMs + asked[1] * DAY };
         const isOfDay = ([at]: [number, unknown]): boolean => at >= alone.fromMs && at < alone.toMs;
         const found = await rowsOf(times, alone, caps[0]);
         expect(found.map(([at]) => at)).toEqual(times.filter((at) => at >= alone.fromMs && at < alone.toMs));
@@ -111,7 +111,7 @@ describe('funding intervals', () => {
 
   it('cost no extra request, unless the span ends with the last available row', async () => {
     const times = settlements(...Array.from({ length: 40 }, (_, index) => index * 8 - 80));
-    const requestsFor = async (span: Span): Promise<number> => {
+    const requestsFor = async (span: TimeSpan): Promise<number> => {
       const { client, asked } = hostOf(times);
       const rows = new SpanRows(seriesPages(client, FUNDING, SERIES, span), span.fromMs);
       const { rows: found } = await rows.take(span);
@@ -133,8 +133,8 @@ describe('a series', () => {
   const found = async (
     route: RouteSpec,
     series: Series,
-    span: Span,
-  ): Promise<{ rows: Row[]; asked: string[] }> => {
+    span: TimeSpan,
+  ): Promise<{ rows: RestRow[]; asked: string[] }> => {
     const { client, asked } = clientOf(sayOf(venue));
     const pages = await allPages(seriesPages(client, route, series, span));
     return { rows: pages.flatMap(({ rows }) => rows), asked: asked.map(({ url }) => url) };

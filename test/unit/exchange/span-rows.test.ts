@@ -1,13 +1,13 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../../src/model/errors.js';
-import type { Page, Row } from '../../../src/exchange/rest-rows.js';
+import type { Page, RestRow } from '../../../src/exchange/rest-rows.js';
 import { JoinedRows, SpanRows } from '../../../src/exchange/rest-rows.js';
 import { refusal } from '../../helpers/requests.js';
 
-const rowAt = (atMs: number, cells: Row['cells'] = {}): Row => ({ atMs, id: 0, cells });
-const page = (known: number, ...times: number[]): Page => ({ known, rows: times.map((at) => rowAt(at)) });
-const timesOf = ({ rows }: { readonly rows: readonly Row[] }): number[] => rows.map(({ atMs }) => atMs);
+const rowAt = (atMs: number, cells: RestRow['cells'] = {}): RestRow => ({ atMs, id: 0, cells });
+const page = (knownMs: number, ...times: number[]): Page => ({ knownMs, rows: times.map((at) => rowAt(at)) });
+const timesOf = ({ rows }: { readonly rows: readonly RestRow[] }): number[] => rows.map(({ atMs }) => atMs);
 
 /** Pages as a pager gives them; an error in their place is thrown. Counts how many were asked for. */
 function pager(pages: readonly (Page | Error)[]) {
@@ -48,7 +48,7 @@ describe('periods of a span', () => {
 
   it('hold more rows than a call may have arguments', async () => {
     const many = Array.from({ length: 300_000 }, (_, at) => rowAt(at));
-    const { pages } = pager([{ rows: many, known: 300_000 }]);
+    const { pages } = pager([{ rows: many, knownMs: 300_000 }]);
     expect((await new SpanRows(pages, 0).take({ fromMs: 0, toMs: 300_000 })).rows).toHaveLength(300_000);
   });
 
@@ -120,8 +120,8 @@ describe('an error', () => {
 });
 
 describe('joined routes', () => {
-  const of = (known: number, rows: Readonly<Record<number, Row['cells']>>): AsyncGenerator<Page> =>
-    pager([{ known, rows: Object.entries(rows).map(([at, cells]) => rowAt(Number(at), cells)) }]).pages;
+  const of = (knownMs: number, rows: Readonly<Record<number, RestRow['cells']>>): AsyncGenerator<Page> =>
+    pager([{ knownMs, rows: Object.entries(rows).map(([at, cells]) => rowAt(Number(at), cells)) }]).pages;
 
   it('have one row per time, with empty cells for missing values', async () => {
     const joined = new JoinedRows(

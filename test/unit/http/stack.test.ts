@@ -13,7 +13,7 @@ import { Costs } from '../../../src/run/report/costs.js';
 import { Figures } from '../../../src/run/report/figures.js';
 import { LiveRun } from '../../../src/run/report/live-run.js';
 import { loadBinance } from '../../../src/exchange/binance/binance.js';
-import { exchangeHosts } from '../../../src/exchange/routes.js';
+import { exchangeHosts } from '../../../src/exchange/hosts.js';
 import { answer } from '../../helpers/requests.js';
 import { VirtualClock } from '../../helpers/virtual-clock.js';
 

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { grouped } from '../../../src/model/by-name.js';
 import { dayText, eachDay, periodText } from '../../../src/model/calendar.js';
 import { HeldObjects } from '../../../src/lake/held-objects.js';
-import { chooseObjects, withoutUnlisted, labelOf } from '../../../src/plan/choose-objects.js';
+import { chooseObjects, withoutUnlisted, partitionLabel } from '../../../src/plan/choose-objects.js';
 import type { DayRange } from '../../../src/lake/catalogue/spans.js';
 import type { ChooseContext } from '../../../src/plan/choose-objects.js';
 import type { SeriesListing } from '../../../src/plan/series-listing.js';
@@ -51,7 +51,7 @@ function contextOf(given: Given): ChooseContext {
 async function chosen(given: Given, from: string | undefined, to: string): Promise<Record<string, string[]>> {
   const range = { from: from === undefined ? -Infinity : day(from), to: day(to) };
   const choices = await chooseObjects(contextOf(given), [range]);
-  const partitions = grouped(choices, (choice) => labelOf(given.partition ?? 'month', choice.period));
+  const partitions = grouped(choices, (choice) => partitionLabel(given.partition ?? 'month', choice.period));
   return Object.fromEntries(
     [...partitions].map(([label, ofLabel]) => [label, ofLabel.map((choice) => periodText(choice.period))]),
   );

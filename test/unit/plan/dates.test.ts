@@ -9,7 +9,7 @@ const dayNumber = fc.integer({ min: day('2000-01-01'), max: day('2199-12-31') })
 function days(text: string): [string, string] {
   const found = date(text, '--from');
   if (found.kind !== 'days') throw new Error(`${text} is a word`);
-  return [dayText(found.first), dayText(found.last)];
+  return [dayText(found.firstDay), dayText(found.lastDay)];
 }
 
 it('a date is a day in several forms, a whole month or a whole year', () => {

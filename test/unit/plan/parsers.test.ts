@@ -8,13 +8,12 @@ import { limit } from '../../../src/plan/options/parsers.js';
 import { endpoint } from '../../../src/plan/options/message-flags.js';
 import * as numbers from '../../../src/plan/options/parsers.js';
 import * as parse from '../../../src/plan/options/parsers.js';
-import { namesOf } from '../../../src/plan/options/resolve.js';
 import { concurrency } from '../../../src/plan/options/network-flags.js';
 import { shard } from '../../../src/plan/options/shard.js';
-import { calendarPeriod, measure, listName } from '../../../src/plan/options/periods.js';
+import { calendarPeriod, rankingMeasure, listName } from '../../../src/plan/options/periods.js';
 import { loadBinance } from '../../../src/exchange/binance/binance.js';
 
-const EXCHANGE = namesOf(loadBinance());
+const EXCHANGE = loadBinance();
 const BUCKETS = {
   archive: { permits: 100, windowMs: 1000, isWindow: false },
   futuresData: { permits: 1000, windowMs: 300_000, isWindow: true },
@@ -51,7 +50,7 @@ const PARSERS: Readonly<Record<string, parse.Parse<unknown>>> = {
   limit: limit(BUCKETS),
   shard,
   period: calendarPeriod,
-  measure,
+  rankingMeasure,
   list: (text) => listName(text),
 };
 
@@ -157,20 +156,20 @@ const ACCEPTED: readonly (readonly [name: string, value: unknown, ...texts: stri
   ],
   ['shard', { index: 3, count: 12, text: '3/12' }, '3/12'],
   ['period', { kind: 'calendar', text: 'month', period: 'month' }, 'month', 'Month'],
-  ['measure', 'quote_volume', 'quote_volume', 'quoteVolume'],
+  ['rankingMeasure', 'quote_volume', 'quote_volume', 'quoteVolume'],
   ['list', 'symbols', 'symbols', 'Symbols'],
 ];
 
 it.each(ACCEPTED.flatMap(([name, value, ...texts]) => texts.map((text) => ({ name, text, value }))))(
   '$name takes $text',
   ({ name, text, value }) => {
-    expect(parserOf(name)(text, '--x', EXCHANGE)).toEqual(value);
+    expect(parserOf(name)(text, '--x', { exchange: EXCHANGE })).toEqual(value);
   },
 );
 
 function refusal(name: string, text: string): CryptodlError {
   try {
-    parserOf(name)(text, 'CRYPTODL_X', EXCHANGE);
+    parserOf(name)(text, 'CRYPTODL_X', { exchange: EXCHANGE });
   } catch (error) {
     if (error instanceof CryptodlError && error.code === 'usage') return error;
     throw error;

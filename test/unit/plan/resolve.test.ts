@@ -6,6 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../../src/model/errors.js';
 import { configLayer, readConfigFile } from '../../../src/plan/options/config-file.js';
 import { environmentName, FLAG_NAMES, isSwitch, optionName } from '../../../src/plan/options/flags.js';
+import type { ReadList } from '../../../src/plan/options/parsers.js';
 import { flagsOf } from '../../../src/plan/options/verb-spec.js';
 import { jobsFile } from '../../../src/plan/options/jobs-file.js';
 import { environmentLayer, resolveOptions } from '../../../src/plan/options/resolve.js';
@@ -190,19 +191,22 @@ describe('lists', () => {
     );
   });
 
-  it('of symbols are parsed together: names, globs, exclusions, and lists that are read later', () => {
-    const { options } = resolveOptions(VERBS.vision, [flags({ symbols: ['A, B,!C*', '@x,-,all', 'A'] })]);
-    expect(options.symbols).toEqual({
-      names: ['A', 'B'],
+  const readList: ReadList = (list) => Promise.resolve(list === 'stdin' ? 'D' : list.file);
+
+  it('of symbols are parsed together: names, globs, exclusions, and lists', async () => {
+    const given = flags({ symbols: ['A, B,!C*', '@x,-,all', 'A'] });
+    const { options } = resolveOptions(VERBS.vision, [given], undefined, readList);
+    expect(await options.symbols?.patterns()).toEqual({
+      names: ['A', 'B', 'x', 'D'],
       globs: ['*'],
       exclusions: ['C*'],
-      lists: [{ file: 'x' }, 'stdin'],
     });
   });
 
-  it('of symbols may have only exclusions beside a list', () => {
-    const { options } = resolveOptions(VERBS.vision, [flags({ symbols: ['@x,!A'] })]);
-    expect(options.symbols).toMatchObject({ names: [], exclusions: ['A'], lists: [{ file: 'x' }] });
+  it('of symbols may have only exclusions beside a list', async () => {
+    const given = flags({ symbols: ['@x,!A'] });
+    const { options } = resolveOptions(VERBS.vision, [given], undefined, readList);
+    expect(await options.symbols?.patterns()).toEqual({ names: ['x'], globs: [], exclusions: ['A'] });
   });
 
   it('refuse symbols under the name with which they were given', () => {

@@ -5,7 +5,7 @@ import { dayText, eachDay, monthOf, monthStart, periodText } from '../../../src/
 import { Absences } from '../../../src/lake/absences.js';
 import { HeldObjects } from '../../../src/lake/held-objects.js';
 import type { ObjectLine } from '../../../src/model/manifest-line.js';
-import { labelOf } from '../../../src/plan/choose-objects.js';
+import { partitionLabel } from '../../../src/plan/choose-objects.js';
 import type { DayRange } from '../../../src/lake/catalogue/spans.js';
 import type { Choice } from '../../../src/plan/choose-objects.js';
 import {
@@ -14,7 +14,7 @@ import {
   joinPeriods,
   substitutedPlan,
 } from '../../../src/plan/rest-periods.js';
-import type { RestContext } from '../../../src/plan/rest-periods.js';
+import type { RestPlanContext } from '../../../src/plan/rest-periods.js';
 import type { RestOffer } from '../../../src/plan/rest-evidence.js';
 import type { AbsenceReason } from '../../../src/model/absence-reasons.js';
 import type { PartitionPeriod, PartitionPlan, Series, Task } from '../../../src/model/task.js';
@@ -32,7 +32,7 @@ function lineOf(text: string): ObjectLine {
   return objectLine(label, label === text ? {} : { verified: 'rest', key: `rest/${label}` });
 }
 
-function contextOf({ held: labels = [], ...offer }: Given): RestContext {
+function contextOf({ held: labels = [], ...offer }: Given): RestPlanContext {
   const held = new HeldObjects();
   for (const label of labels) held.add(lineOf(label));
   const today = offer.today ?? day('2024-06-15');
@@ -64,7 +64,7 @@ function textsByLabel(
   choices: readonly Choice[],
   partition: PartitionPeriod = 'month',
 ): Record<string, string[]> {
-  const partitions = grouped(choices, (choice) => labelOf(partition, choice.period));
+  const partitions = grouped(choices, (choice) => partitionLabel(partition, choice.period));
   return Object.fromEntries([...partitions].map(([label, ofLabel]) => [label, ofLabel.map(choiceText)]));
 }
 

@@ -1,11 +1,25 @@
 import { expect, it } from 'vitest';
-import { isExactName, readPatterns, symbols } from '../../../src/plan/options/symbols.js';
+import { isExactName, symbolsOption } from '../../../src/plan/options/symbols.js';
 
 it('takes a list of 200,000 symbols', async () => {
   const names = Array.from({ length: 200_000 }, (_, index) => `S${index}USDT`);
-  const read = (): Promise<string> => Promise.resolve(names.join('\n'));
-  expect((await readPatterns(symbols('@all.txt', '--symbols'), read)).names).toHaveLength(200_000);
-  expect((await readPatterns(symbols('-', '--symbols'), read)).names).toHaveLength(200_000);
+  const readList = (): Promise<string> => Promise.resolve(names.join('\n'));
+  const patterns = ['@all.txt', '-'].map((text) => symbolsOption(text, '--symbols', { readList }).patterns());
+  for (const found of await Promise.all(patterns)) expect(found.names).toHaveLength(200_000);
+});
+
+it('a list is read when the patterns are asked for, and once', async () => {
+  let reads = 0;
+  const option = symbolsOption('A,@more', '--symbols', {
+    readList: () => {
+      reads += 1;
+      return Promise.resolve('B');
+    },
+  });
+  expect(reads).toBe(0);
+  expect((await option.patterns()).names).toEqual(['A', 'B']);
+  expect((await option.patterns()).names).toEqual(['A', 'B']);
+  expect(reads).toBe(1);
 });
 
 it.each(['BTCUSDT', '币安人生USDT', 'ETH-250328-3000-C', 'USDC_240628'])('%s is an exact name', (name) => {
@@ -26,6 +40,7 @@ it.each([
   ['a comment', '# the members\nrank,symbol\n1,BTCUSDT # largest\n2,ETHUSDT\n'],
   ['no header', 'BTCUSDT, ETHUSDT\nBTCUSDT\n'],
 ])('takes the symbols of a CSV file with %s', async (_, content) => {
-  const { names } = await readPatterns(symbols('@universe.csv', '--symbols'), () => Promise.resolve(content));
+  const readList = (): Promise<string> => Promise.resolve(content);
+  const { names } = await symbolsOption('@universe.csv', '--symbols', { readList }).patterns();
   expect(names).toEqual(['BTCUSDT', 'ETHUSDT']);
 });

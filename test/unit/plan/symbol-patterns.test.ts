@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../../src/model/errors.js';
-import { readPatterns, symbols as parseSymbols } from '../../../src/plan/options/symbols.js';
-import type { ReadList, SymbolPatterns } from '../../../src/plan/options/symbols.js';
+import type { ReadList } from '../../../src/plan/options/parsers.js';
+import { symbolsOption, type SymbolPatterns } from '../../../src/plan/options/symbols.js';
 import { meantNames, namesOnly, selectSymbols } from '../../../src/plan/select/match-symbols.js';
 import type { SymbolOwner } from '../../../src/plan/select/match-symbols.js';
 
@@ -25,7 +25,7 @@ const fromStdin: ReadList = (source) => Promise.resolve(source === 'stdin' ? 'ET
 
 /** The patterns of flags with these values. */
 async function patternsOf(values: readonly string[], read = noLists): Promise<SymbolPatterns> {
-  return readPatterns(parseSymbols(values.join(','), '--symbols'), read);
+  return symbolsOption(values.join(','), '--symbols', { readList: read }).patterns();
 }
 
 async function select(
@@ -135,8 +135,8 @@ describe('--symbols', () => {
     ['!BTC/USDT,all', ''],
     ['BTCUSDT ETHUSDT', 'BTCUSDT,ETHUSDT'],
     ['BTCUSDT  ETHUSDT,BNBUSDT', 'BTCUSDT,ETHUSDT,BNBUSDT'],
-  ])('%s of other tools means %s', (word, meant) => {
-    expect(parseSymbols(word, '--symbols').names.join(',')).toBe(meant);
+  ])('%s of other tools means %s', async (word, meant) => {
+    expect((await symbolsOption(word, '--symbols').patterns()).names.join(',')).toBe(meant);
   });
 
   it.each([

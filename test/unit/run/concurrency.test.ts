@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { LoadSign } from '../../../src/http/transport/measure.js';
 import { Concurrency, type LevelChange } from '../../../src/run/queue/concurrency.js';
-import type { Concurrency as ConcurrencyChoice } from '../../../src/plan/options/network-flags.js';
+import type { ConcurrencyOption } from '../../../src/plan/options/network-flags.js';
 import { randoms } from '../../helpers/randoms.js';
 import { sized } from '../../helpers/tier-size.js';
 
@@ -47,7 +47,7 @@ interface Flight {
 }
 
 /** A closed loop of requests against a host until so many are done; time moves from end to end. */
-function settle(seed: number, host: Host, requests: number, choice: ConcurrencyChoice = AUTO) {
+function settle(seed: number, host: Host, requests: number, choice: ConcurrencyOption = AUTO) {
   const random = randoms(seed);
   const concurrency = new Concurrency({ choice, start: START });
   const changes: LevelChange[] = [];
@@ -98,7 +98,7 @@ describe('Concurrency', () => {
   });
 
   it('starts at the level that it is told, or at the most that is allowed', () => {
-    const startOf = (choice: ConcurrencyChoice, start: number) => new Concurrency({ choice, start }).limit;
+    const startOf = (choice: ConcurrencyOption, start: number) => new Concurrency({ choice, start }).limit;
     expect(startOf({ kind: 'auto', max: 200 }, 30)).toBe(30);
     expect(startOf({ kind: 'auto', max: 12 }, 30)).toBe(12);
     expect(startOf({ kind: 'auto', max: 10 }, 5)).toBe(5);

@@ -1,6 +1,6 @@
 /** A whole run in simulated time: 3,100 objects (100 symbols × 31 days) from a host with a long tail and faults. */
 import { VERBS } from '../../../src/main.js';
-import { exchangeHosts } from '../../../src/exchange/routes.js';
+import { exchangeHosts } from '../../../src/exchange/hosts.js';
 import { setMaxListeners } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import { CryptodlError, type ErrorCode } from '../../../src/model/errors.js';
@@ -9,7 +9,7 @@ import { SILENT_OBSERVER } from '../../../src/model/observer.js';
 import { NO_PROXIES } from '../../../src/files/proxies.js';
 import { resolveOptions } from '../../../src/plan/options/resolve.js';
 import { Concurrency, mostInFlight } from '../../../src/run/queue/concurrency.js';
-import type { Concurrency as ConcurrencyChoice } from '../../../src/plan/options/network-flags.js';
+import type { ConcurrencyOption } from '../../../src/plan/options/network-flags.js';
 import { Costs } from '../../../src/run/report/costs.js';
 import { Figures } from '../../../src/run/report/figures.js';
 import { LiveRun } from '../../../src/run/report/live-run.js';
@@ -101,7 +101,7 @@ interface Outcome {
 }
 
 /** The layers of the program and its queue over simulated time, with the default options. */
-async function ours(weather: Weather, choice?: ConcurrencyChoice): Promise<Outcome> {
+async function ours(weather: Weather, choice?: ConcurrencyOption): Promise<Outcome> {
   const clock = new VirtualClock();
   clock.random = randoms((weather.seed ?? 0) + 11);
   const server = host(clock, weather);

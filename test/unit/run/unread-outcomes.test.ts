@@ -37,7 +37,6 @@ it('a run waits while its reader takes no outcome, and no outcome is lost', asyn
     verb: 'metrics',
     resolved: resolveOptions(VERBS.metrics, [{ origin: 'flag', values, nameOf: (name) => `--${name}` }]),
     surroundings: { home, stateHome: undefined, proxies: NO_PROXIES },
-    read: () => Promise.reject(new Error('no list of symbols is read')),
     observer: SILENT_OBSERVER,
     live,
     clock: systemClock,
