@@ -1,6 +1,6 @@
 /** The REST routes of a dataset with their cost, and the addresses of the hosts. */
-import { banKey, type Bans } from '../http/bans.js';
-import type { ExchangeHosts } from '../http/exchange-hosts.js';
+import { banKey, type Bans } from '../http/throttle/bans.js';
+import type { ExchangeHosts } from '../http/throttle/exchange-hosts.js';
 import { DAY_MS, parseDay, startOfDay } from '../model/calendar.js';
 import type { Market, Period, Series } from '../model/task.js';
 import type { RouteSpec } from './facts.js';

@@ -1,16 +1,7 @@
 /** The state of the hosts of a run at a moment: permits of the buckets, and breakers. */
 import type { BreakerState } from './retry/host-breaker.js';
 import type { RetryBudget } from './retry/budget.js';
-import type { EgressGroup } from './throttle/group.js';
-import type { WindowMeter } from './throttle/window-meter.js';
-import type { QuotaBucket } from './throttle/quota-bucket.js';
-
-export interface BucketState extends Readonly<QuotaBucket['state']> {
-  readonly name: string;
-  /** Undefined for a rate. */
-  readonly window: ReturnType<WindowMeter['state']> | undefined;
-  readonly group?: EgressGroup['state'];
-}
+import type { BucketState } from './throttle/throttle.js';
 
 export interface OpenBreaker {
   readonly host: string;

@@ -12,7 +12,7 @@ import { createPools } from './transport/pool.js';
 import { redirect } from './transport/redirect.js';
 import { poolOptions } from './transport/sockets.js';
 import { limitBandwidth, UNLIMITED, type Bandwidth } from './transport/bandwidth.js';
-import { withSockets } from './transport/in-flight.js';
+import { withSockets } from './throttle/in-flight.js';
 import { timeout } from './transport/timeout.js';
 import { createTransport } from './transport/transport.js';
 

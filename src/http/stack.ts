@@ -1,8 +1,8 @@
 /** The request stack of a run: layers over one wire, or over a lane of layers for each of several proxies. */
-import { banKey } from './bans.js';
+import { banKey } from './throttle/bans.js';
 import { proxyLabels, proxyOf } from '../files/proxies.js';
 import { Spread } from './proxies/spread.js';
-import { withSockets } from './transport/in-flight.js';
+import { withSockets } from './throttle/in-flight.js';
 import type { StackOptions, Stack, AttemptOptions } from './stack-options.js';
 import { openWire, attemptOver, bandwidthOf, layersOver, laneOver, around } from './layers.js';
 import type { Throttle, ThrottleFigures } from './throttle/throttle.js';

@@ -9,7 +9,7 @@ import type { Archive, Sidecar, Exchange } from '../exchange.js';
 import { exchangeSpecOf } from '../exchange-spec-of.js';
 import type { ExchangeSpec } from '../exchange-spec.js';
 import { BINANCE_ANSWERS } from './answers.js';
-import { banKey } from '../../http/bans.js';
+import { banKey } from '../../http/throttle/bans.js';
 import { isNoAnswer } from '../../model/errors.js';
 import { agoText } from '../../model/units.js';
 import type { Addresses, RestApi, RestContext } from '../rest-api.js';

@@ -5,7 +5,7 @@ import type { RetryEvent } from '../../model/observer.js';
 import { durationText } from '../../model/units.js';
 import type { Fetch, FetchContext, FetchRequest } from '../../model/fetch.js';
 import type { FetchResponse, Layer, PartialBody } from '../../model/fetch.js';
-import type { Failover } from './fallback-host.js';
+import type { Failover } from '../throttle/failover.js';
 import { createBackoff, type BackoffOptions } from './backoff.js';
 
 export interface RetryOptions extends BackoffOptions {

@@ -2,9 +2,9 @@
 import type { Clock } from '../../model/clock.js';
 import { SharedResources } from '../../model/io.js';
 import type { Observer } from '../../model/observer.js';
-import type { Bans } from '../bans.js';
-import type { ExchangeHosts, LimitOptions, Quota } from '../exchange-hosts.js';
-import type { Failover } from '../retry/fallback-host.js';
+import type { Bans } from './bans.js';
+import type { ExchangeHosts, LimitOptions, Quota } from './exchange-hosts.js';
+import type { Failover } from './failover.js';
 import type { EgressGroup } from './group.js';
 import { GroupCount } from './group-count.js';
 import { RateMeter } from './meter.js';

@@ -1,13 +1,13 @@
 /** The permits of all requests of a run: one bucket per limit of a server. */
 import { CryptodlError, type ErrorCode } from '../../model/errors.js';
-import { bucketOfPlace, banKey } from '../bans.js';
-import { limitedBuckets } from '../exchange-hosts.js';
+import { bucketOfPlace, banKey } from './bans.js';
+import { limitedBuckets } from './exchange-hosts.js';
 import type { FetchRequest, Layer } from '../../model/fetch.js';
-import type { BucketState } from '../host-states.js';
 import type { EgressGroup } from './group.js';
 import type { Budget } from './window-count.js';
+import type { WindowMeter } from './window-meter.js';
 import type { LongestWait } from './priority-queue.js';
-import type { LimiterTally } from './quota-bucket.js';
+import type { LimiterTally, QuotaBucket } from './quota-bucket.js';
 import type { ServerBucket, ThrottleSetup } from './server-buckets.js';
 import { countsOf, sharedBuckets, sharedBucket } from './server-buckets.js';
 
@@ -25,6 +25,13 @@ export interface ThrottleFigures {
 interface BucketFigures extends Readonly<LimiterTally> {
   /** The waits were mostly for a limit that the user set, or the user set the limit of the bucket. */
   readonly isChosen: boolean;
+}
+
+export interface BucketState extends Readonly<QuotaBucket['state']> {
+  readonly name: string;
+  /** Undefined for a rate. */
+  readonly window: ReturnType<WindowMeter['state']> | undefined;
+  readonly group?: EgressGroup['state'];
 }
 
 export class Throttle {

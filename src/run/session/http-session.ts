@@ -1,11 +1,11 @@
 /** The requests of a run to the hosts of an exchange: one stack of layers, and the listing, sidecars and REST that use it. */
 import { join } from 'node:path';
-import { Bans } from '../../http/bans.js';
+import { Bans } from '../../http/throttle/bans.js';
 import { MOST_AT_ONCE } from '../../plan/options/network-flags.js';
 import type { Fetch } from '../../model/fetch.js';
 import type { HostStates } from '../../http/host-states.js';
 import { ResponseCache } from '../../http/response-cache.js';
-import { Failover } from '../../http/retry/fallback-host.js';
+import { Failover } from '../../http/throttle/failover.js';
 import type { RetryBudget } from '../../http/retry/budget.js';
 import { createStack } from '../../http/stack.js';
 import type { Stack } from '../../http/stack-options.js';

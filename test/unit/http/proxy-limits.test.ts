@@ -5,7 +5,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { Throttle } from '../../../src/http/throttle/throttle.js';
 import type { ThrottleSetup } from '../../../src/http/throttle/server-buckets.js';
 import { EgressGroup } from '../../../src/http/throttle/group.js';
-import { Failover } from '../../../src/http/retry/fallback-host.js';
+import { Failover } from '../../../src/http/throttle/failover.js';
 import { CryptodlError } from '../../../src/model/errors.js';
 import { SharedResources } from '../../../src/model/io.js';
 import { scratchFolder } from '../../helpers/folders.js';

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Fetch, FetchContext, FetchRequest, PartialBody } from '../../../src/model/fetch.js';
 import { breaker } from '../../../src/http/retry/breaker.js';
 import { retryBudget } from '../../../src/http/retry/budget.js';
-import { Failover } from '../../../src/http/retry/fallback-host.js';
+import { Failover } from '../../../src/http/throttle/failover.js';
 import { retry } from '../../../src/http/retry/retry.js';
 import type { RetryOptions } from '../../../src/http/retry/retry.js';
 import { CryptodlError } from '../../../src/model/errors.js';

@@ -6,7 +6,7 @@ import { systemClock } from '../../../src/model/clock.js';
 import { SharedResources } from '../../../src/model/io.js';
 import { NO_PROXIES } from '../../../src/files/proxies.js';
 import { authoritiesOf, poolOptions, socketsPerHost } from '../../../src/http/transport/sockets.js';
-import { withSockets } from '../../../src/http/transport/in-flight.js';
+import { withSockets } from '../../../src/http/throttle/in-flight.js';
 import { scratchFolder } from '../../helpers/folders.js';
 import { context } from '../../helpers/requests.js';
 

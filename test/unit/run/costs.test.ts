@@ -10,7 +10,7 @@ import { breaker } from '../../../src/http/retry/breaker.js';
 import { retryBudget } from '../../../src/http/retry/budget.js';
 import { retry } from '../../../src/http/retry/retry.js';
 import { follow, measure } from '../../../src/http/transport/measure.js';
-import { limitInFlight } from '../../../src/http/transport/in-flight.js';
+import { limitInFlight } from '../../../src/http/throttle/in-flight.js';
 import { REQUEST, answer, context } from '../../helpers/requests.js';
 import { throttleOf } from '../../helpers/throttles.js';
 import { VirtualClock } from '../../helpers/virtual-clock.js';

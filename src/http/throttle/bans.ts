@@ -2,12 +2,12 @@
  * Bans: a host refuses all requests of one bucket until a certain time. Other and later runs of this machine, and of the egress group, obey
  * them too.
  */
-import type { Clock } from '../model/clock.js';
-import { CryptodlError } from '../model/errors.js';
-import { instantText } from '../model/units.js';
-import { hostOf } from '../model/fetch.js';
+import type { Clock } from '../../model/clock.js';
+import { CryptodlError } from '../../model/errors.js';
+import { instantText } from '../../model/units.js';
+import { hostOf } from '../../model/fetch.js';
 import { BanFiles, type Ban } from './ban-files.js';
-import type { EgressGroup } from './throttle/group.js';
+import type { EgressGroup } from './group.js';
 
 type BansByPlace = Readonly<Record<string, Ban>>;
 

@@ -1,9 +1,9 @@
 /** The layer in which requests wait for a socket. */
 import type { Clock } from '../../model/clock.js';
 import { hostOf, type FetchRequest, type Layer, type Wait } from '../../model/fetch.js';
-import type { Meter } from '../throttle/meter.js';
-import { QuotaBucket } from '../throttle/quota-bucket.js';
-import type { SocketScope } from './sockets.js';
+import type { Meter } from './meter.js';
+import { QuotaBucket } from './quota-bucket.js';
+import type { SocketScope } from '../transport/sockets.js';
 
 /** The layer in which requests wait for a socket. In the queue of undici, the wait would spend their timeouts. */
 export function withSockets({ options, clock, common }: SocketScope): Layer {
