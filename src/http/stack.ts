@@ -2,7 +2,7 @@
 import { banKey } from './throttle/bans.js';
 import { proxyLabels, proxyOf } from '../files/proxies.js';
 import { Spread } from './proxies/spread.js';
-import { withSockets } from './throttle/in-flight.js';
+import { socketLayer } from './throttle/in-flight.js';
 import type { StackOptions, Stack, AttemptOptions } from './stack-options.js';
 import { openWire, attemptOver, bandwidthOf, layersOver, laneOver, around } from './layers.js';
 import type { Throttle, ThrottleFigures } from './throttle/throttle.js';
@@ -17,7 +17,7 @@ export function createStack(stack: StackOptions): Stack {
 
 /** The layers up to the breaker once per proxy, and once for the hosts without a proxy. */
 function createLanes(stack: StackOptions): Stack {
-  const sockets = withSockets(stack);
+  const sockets = socketLayer(stack);
   const bandwidth = bandwidthOf(stack);
   const { several } = stack.proxies;
   const laneOf = (proxy: string, via?: string) => {

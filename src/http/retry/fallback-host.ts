@@ -9,7 +9,7 @@ const NOT_SENT: ReadonlySet<ErrorCode> = new Set(['breaker-open', 'wait-too-long
  * This layer stands outside of the breaker, so that each of the two hosts has its own breaker. `first`, `other`: base addresses of the same
  * objects, without a slash at their end.
  */
-export function fallbackHost(first: string, other = first): Layer {
+export function fallbackLayer(first: string, other = first): Layer {
   if (other === first) return (next) => next;
   return (next) => async (request, context) => {
     try {

@@ -104,7 +104,7 @@ export class Bans {
     const offsetMs = this.options.clock.now() - this.options.clock.monotonic();
     const bans = this.options.group?.bans ?? [];
     return Object.fromEntries(
-      bans.map(({ place, untilMs: until, why }) => [place, { until: until + offsetMs, why }]),
+      bans.map(({ place, untilMs, why }) => [place, { until: untilMs + offsetMs, why }]),
     );
   }
 }

@@ -53,7 +53,7 @@ export class Throttle {
         sharedBucket(quota, { ...waits, name }, countOf, shared),
       ]),
     );
-    group?.onBan(({ place, untilMs: until }) => this.pause(bucketOfPlace(place), until - clock.monotonic()));
+    group?.onBan(({ place, untilMs }) => this.pause(bucketOfPlace(place), untilMs - clock.monotonic()));
   }
 
   get figures(): ThrottleFigures {

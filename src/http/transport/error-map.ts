@@ -146,11 +146,11 @@ export function statusError(
 }
 
 /** The longer of the waits that header and body ask for, in milliseconds; if they ask for none, `leastMs`. */
-function limitMs({ headers, receivedAt }: Answer, { untilMs: until, leastMs }: Refusal): number | undefined {
+function limitMs({ headers, receivedAt }: Answer, { untilMs = 0, leastMs }: Refusal): number | undefined {
   const serverNow = Date.parse(headers['date'] ?? '');
-  // `until` is compared with the `Date` header, which has whole seconds; without that header, with the clock of this machine.
+  // `untilMs` is compared with the `Date` header, which has whole seconds; without that header, with the clock of this machine.
   const now = Number.isNaN(serverNow) ? receivedAt : serverNow;
-  const waits = [retryAfterMs(headers) ?? 0, (until ?? Number.NaN) - now + 1000].filter((ms) => ms > 0);
+  const waits = [retryAfterMs(headers) ?? 0, untilMs - now + 1000].filter((ms) => ms > 0);
   return waits.length > 0 ? Math.max(...waits) : leastMs;
 }
 

@@ -1,18 +1,18 @@
 /** The layers that report requests, their waits and their attempts. `loadSignOf` turns the end of an attempt into a sign of the load of the host. */
 import type { Clock } from '../../model/clock.js';
-import type { AttemptEnd, FetchRequest, FetchResponse, Layer, Wait } from '../../model/fetch.js';
+import type { AttemptEnd, FetchRequest, FetchResponse, Layer, WaitReason } from '../../model/fetch.js';
 import { CryptodlError } from '../../model/errors.js';
 
 /** Each function is called at a beginning, and returns the function to call at the end. */
 export interface RequestFollower {
   /** A request with all its attempts and waits. A failed request has no response. */
   onRequest?(request: FetchRequest): (response?: FetchResponse) => void;
-  onWait?(reason: Wait, request: FetchRequest): () => void;
+  onWait?(reason: WaitReason, request: FetchRequest): () => void;
   onAttempt?(request: FetchRequest): (attempt: AttemptEnd) => void;
 }
 
 /** A layer outside of all layers that wait. It tells the followers of requests and waits. */
-export function follow(followers: readonly RequestFollower[]): Layer {
+export function followLayer(followers: readonly RequestFollower[]): Layer {
   return (next) => async (request, context) => {
     const ends = followers.map((follower) => follower.onRequest?.(request));
     const onWait: typeof context.onWait = (reason) => {
@@ -31,7 +31,7 @@ export function follow(followers: readonly RequestFollower[]): Layer {
   };
 }
 
-export function measure(clock: Clock, onAttempt: NonNullable<RequestFollower['onAttempt']>): Layer {
+export function measureLayer(clock: Clock, onAttempt: NonNullable<RequestFollower['onAttempt']>): Layer {
   return (next) => async (request, context) => {
     const begunAtMs = clock.monotonic();
     // Replaced when a socket is free and the request is sent.

@@ -10,7 +10,7 @@ import { bodySize, type Body, type Expectation, type FetchResponse, type Layer }
  * the error carries the refused body as evidence. The published digest is requested together with the object. After a mismatch
  * it is requested again, past caches, because the archive replaces an object and its sidecar in two separate writes.
  */
-export const verify: Layer = (next) => (request, context) =>
+export const verifyLayer: Layer = (next) => (request, context) =>
   request.expect === undefined
     ? next(request, context)
     : verified(request.expect, request.bypassCache === true, () => next(request, context));

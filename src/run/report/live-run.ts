@@ -1,5 +1,5 @@
 /** A run at this moment: its phase, its counts, its times and its work in progress. All views of a run read them here. */
-import type { AttemptEnd, FetchRequest, Wait } from '../../model/fetch.js';
+import type { AttemptEnd, FetchRequest, WaitReason } from '../../model/fetch.js';
 import type { HostStates } from '../../http/host-states.js';
 import type { RequestFollower } from '../../http/transport/measure.js';
 import type { Clock } from '../../model/clock.js';
@@ -163,7 +163,7 @@ export class LiveRun implements RequestFollower {
     return this.#add({ stage: 'request', name: request.url }, stage);
   }
 
-  onWait(reason: Wait, { url }: FetchRequest): () => void {
+  onWait(reason: WaitReason, { url }: FetchRequest): () => void {
     return this.#add({ stage: 'wait', name: `${reason}: ${url}` });
   }
 

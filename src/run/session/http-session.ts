@@ -11,7 +11,7 @@ import { createStack } from '../../http/stack.js';
 import type { Stack } from '../../http/stack-options.js';
 import { egressGroupOf } from '../../http/throttle/group.js';
 import { usage } from '../../model/errors.js';
-import { openFiles } from '../../files/machine.js';
+import { openFileLimit } from '../../files/machine.js';
 import type { Observer } from '../../model/observer.js';
 import { stateFolder } from '../../files/environment.js';
 import { proxiesOf } from '../../files/proxies.js';
@@ -176,7 +176,7 @@ function warnOfMany(
   const [allowed, fits] = [allowedInFlight(concurrency), mostInFlight(concurrency)];
   if (fits < allowed)
     observer.warn(
-      `--concurrency is ${fits} instead of ${allowed}: this process may open only ${openFiles()} files (ulimit -n)`,
+      `--concurrency is ${fits} instead of ${allowed}: this process may open only ${openFileLimit()} files (ulimit -n)`,
     );
   const most = verb === 'metrics' && joined === undefined ? REST_MOST : MOST_AT_ONCE;
   if (concurrency.kind !== 'fixed' || concurrency.limit <= most) return;

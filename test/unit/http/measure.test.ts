@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../../src/model/errors.js';
 import type { AttemptEnd, Fetch, FetchContext, FetchResponse, Sign } from '../../../src/model/fetch.js';
-import { measure, loadSignOf } from '../../../src/http/transport/measure.js';
+import { measureLayer, loadSignOf } from '../../../src/http/transport/measure.js';
 import { answer, context, REQUEST } from '../../helpers/requests.js';
 import { VirtualClock } from '../../helpers/virtual-clock.js';
 
@@ -21,7 +21,7 @@ function measured() {
       reject = refuse;
     });
   };
-  const layer = measure(clock, () => {
+  const layer = measureLayer(clock, () => {
     counts.begun += 1;
     return (attempt) => told.push(attempt);
   });
@@ -102,7 +102,7 @@ describe('the measure of an attempt', () => {
   });
 
   it('needs no listener for the signs', async () => {
-    const layer = measure(new VirtualClock(), () => () => undefined);
+    const layer = measureLayer(new VirtualClock(), () => () => undefined);
     const next: Fetch = (_, { onActivity }) => {
       onActivity?.('sent');
       return Promise.resolve(answer('it'));
