@@ -1,7 +1,4 @@
-/**
- * The interface between the program and its process (streams, environment, signals), and the resources that its jobs
- * share.
- */
+/** The interface between the program and its process: streams, environment, signals. */
 import type { Clock } from './clock.js';
 import { CryptodlError } from './errors.js';
 import { exitCodeOfSignal } from './exit-code.js';
@@ -40,11 +37,7 @@ export interface Io {
 export type Signalled = 'SIGINT' | 'SIGTERM' | undefined;
 
 /** Watches SIGINT and SIGTERM until `release`. The first of them aborts `signal`, the second one ends the process. */
-export function watchSignals(io: Io): {
-  signal: AbortSignal;
-  signalled: () => Signalled;
-  release: () => void;
-} {
+export function watchSignals(io: Io) {
   const stop = new AbortController();
   let first: Signalled;
   const release = io.onSignal((signal) => {
@@ -52,25 +45,5 @@ export function watchSignals(io: Io): {
     first = signal;
     stop.abort(new CryptodlError('interrupted', `ended by ${signal}`));
   });
-  return { signal: stop.signal, signalled: () => first, release };
-}
-
-/** Resources that the jobs of a process or its library calls share, so that a limit applies to all of them together, or work that is done once. */
-export class SharedResources {
-  readonly #made = new Map<string, unknown>();
-
-  /** The resource of this name; the first caller creates it, or the next one if it was a promise that rejected. All callers of a name must use the same type. */
-  once<T>(name: string, make: () => T): T {
-    if (!this.#made.has(name)) {
-      const made = make();
-      this.#made.set(name, made);
-      if (made instanceof Promise) made.catch(() => this.#made.delete(name));
-    }
-    return this.#made.get(name) as T;
-  }
-
-  /** The next caller creates it again. */
-  forget(name: string): void {
-    this.#made.delete(name);
-  }
+  return { signal: stop.signal, signalled: (): Signalled => first, release };
 }

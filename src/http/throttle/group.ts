@@ -8,7 +8,7 @@ import type { CryptodlError } from '../../model/errors.js';
 import { countText } from '../../model/units.js';
 import { openRedis, type RedisConnection } from '../redis/connection.js';
 import { redisProblem } from '../redis/redis-errors.js';
-import { SharedResources } from '../../model/io.js';
+import { SharedResources } from '../../model/shared-resources.js';
 import { CALL, MISSING_MS, type GroupAnswer, type ToldBan, type ToldWindow } from './group-script.js';
 
 export interface GroupOptions {

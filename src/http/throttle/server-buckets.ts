@@ -1,6 +1,6 @@
 /** The buckets of the servers, which the runs of one process share. */
 import type { Clock } from '../../model/clock.js';
-import { SharedResources } from '../../model/io.js';
+import { SharedResources } from '../../model/shared-resources.js';
 import type { Observer } from '../../model/observer.js';
 import type { Bans } from './bans.js';
 import type { ExchangeHosts, LimitOptions, Quota } from './exchange-hosts.js';

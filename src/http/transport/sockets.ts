@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import type { Clock } from '../../model/clock.js';
 import { usage } from '../../model/errors.js';
 import { unreadable } from '../../text/path-faults.js';
-import type { SharedResources } from '../../model/io.js';
+import type { SharedResources } from '../../model/shared-resources.js';
 import type { PoolOptions } from './pool.js';
 import type { Connection } from './limited-clients.js';
 

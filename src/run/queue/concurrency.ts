@@ -1,6 +1,6 @@
 /** The number of objects in flight: fixed by the user, or the lowest level at which the host delivers the most objects per second. */
 import type { Settled } from '../../http/host-states.js';
-import type { LoadSign } from '../../http/transport/measure.js';
+import type { LoadSign } from '../../http/load-sign.js';
 import { withinOpenFiles } from '../../files/machine.js';
 import type { Concurrency as ConcurrencyChoice } from '../../plan/options/network-flags.js';
 import { LevelSearch, type LevelReason, type Step } from './level-search.js';

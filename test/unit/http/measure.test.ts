@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../../src/model/errors.js';
 import type { AttemptEnd, Fetch, FetchContext, FetchResponse, Sign } from '../../../src/model/fetch.js';
-import { measureLayer, loadSignOf } from '../../../src/http/transport/measure.js';
+import { measureLayer } from '../../../src/http/transport/measure.js';
 import { answer, context, REQUEST } from '../../helpers/requests.js';
 import { VirtualClock } from '../../helpers/virtual-clock.js';
 
@@ -109,18 +109,4 @@ describe('the measure of an attempt', () => {
     };
     expect((await layer(next)(REQUEST, context())).status).toBe(200);
   });
-});
-
-it.each([
-  ['good', undefined],
-  ['other', Object.assign(new Error('of this machine'), { code: 'banned' })],
-  ['other', new CryptodlError('disk', 'full')],
-  ['troubled', new CryptodlError('connection-lost', 'x')],
-  ['refused', new CryptodlError('connect-timeout', 'x')],
-  ['refused', new CryptodlError('rate-limited', 'x')],
-] as const)('an attempt is a sign of load: %s, %o', (result, error) => {
-  const times = { begunAtMs: 1, sentAtMs: 2, endedAtMs: 3 };
-  const ended = { request: REQUEST, attemptId: '', firstByteMs: 1, status: 200, error, ...times };
-  expect(loadSignOf(ended, true)).toEqual({ ...times, result, isObject: false, isLate: true });
-  expect(loadSignOf({ ...ended, request: { ...REQUEST, expect: {} } }, false).isObject).toBe(true);
 });

@@ -7,7 +7,7 @@ import type { ThrottleSetup } from '../../../src/http/throttle/server-buckets.js
 import { EgressGroup } from '../../../src/http/throttle/group.js';
 import { Failover } from '../../../src/http/throttle/failover.js';
 import { CryptodlError } from '../../../src/model/errors.js';
-import { SharedResources } from '../../../src/model/io.js';
+import { SharedResources } from '../../../src/model/shared-resources.js';
 import { scratchFolder } from '../../helpers/folders.js';
 import { answer, context, refusal } from '../../helpers/requests.js';
 import { VirtualClock } from '../../helpers/virtual-clock.js';

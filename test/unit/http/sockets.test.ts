@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { systemClock } from '../../../src/model/clock.js';
-import { SharedResources } from '../../../src/model/io.js';
+import { SharedResources } from '../../../src/model/shared-resources.js';
 import { NO_PROXIES } from '../../../src/files/proxies.js';
 import { authoritiesOf, poolOptions, socketsPerHost } from '../../../src/http/transport/sockets.js';
 import { socketLayer } from '../../../src/http/throttle/in-flight.js';

@@ -7,7 +7,7 @@ import type { Fetch, FetchRequest, FetchResponse } from '../../../src/model/fetc
 import { Failover } from '../../../src/http/throttle/failover.js';
 import { EgressGroup } from '../../../src/http/throttle/group.js';
 import type { ThrottleSetup } from '../../../src/http/throttle/server-buckets.js';
-import { SharedResources } from '../../../src/model/io.js';
+import { SharedResources } from '../../../src/model/shared-resources.js';
 import { REQUEST, answer, context, refusal } from '../../helpers/requests.js';
 import { NO_BANS, throttleOf } from '../../helpers/throttles.js';
 import { VirtualClock } from '../../helpers/virtual-clock.js';
