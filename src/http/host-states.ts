@@ -1,7 +1,7 @@
 /** The state of the hosts of a run at a moment: permits of the buckets, and breakers. */
 import type { BreakerState } from './retry/host-breaker.js';
 import type { RetryBudget } from './retry/budget.js';
-import type { BucketState } from './throttle/throttle.js';
+import type { Throttle } from './throttle/throttle.js';
 
 export interface OpenBreaker {
   readonly host: string;
@@ -19,7 +19,7 @@ export interface Settled {
 
 export interface HostStates {
   /** The buckets that the run has used. */
-  readonly buckets: readonly BucketState[];
+  readonly buckets: Throttle['states'];
   /** The breakers that are not closed. */
   readonly breakers: readonly OpenBreaker[];
   /** The proxies that do not work, of several. */

@@ -5,8 +5,8 @@ import { Spread } from './proxies/spread.js';
 import { socketLayer } from './throttle/in-flight.js';
 import type { StackOptions, Stack, AttemptOptions } from './stack-options.js';
 import { openWire, attemptOver, bandwidthOf, layersOver, laneOver, around } from './layers.js';
-import type { Throttle, ThrottleFigures } from './throttle/throttle.js';
-import type { Pools, PoolUse } from './transport/pool.js';
+import type { Throttle } from './throttle/throttle.js';
+import type { Pools } from './transport/pool.js';
 
 /** The request stack of a run. `layersOver` has the order of its layers. */
 export function createStack(stack: StackOptions): Stack {
@@ -82,7 +82,7 @@ function joinLimits(lanes: readonly Lane[]): Stack['throttle'] {
       );
     },
     get figures() {
-      return lanes.map(({ throttle }) => throttle.figures).reduce((a, b) => sumOf<ThrottleFigures>(a, b));
+      return lanes.map(({ throttle }) => throttle.figures).reduce((a, b) => sumOf(a, b));
     },
   };
 }
@@ -91,7 +91,7 @@ function joinLimits(lanes: readonly Lane[]): Stack['throttle'] {
 function joinPools(lanes: readonly [Lane, ...Lane[]]): Stack['pools'] {
   return {
     dns: () => lanes[0].pools.dns(),
-    use: () => lanes.map(({ pools }) => pools.use()).reduce((a, b) => sumOf<PoolUse>(a, b)),
+    use: () => lanes.map(({ pools }) => pools.use()).reduce((a, b) => sumOf(a, b)),
     close: async () => {
       await Promise.all(lanes.map(({ pools }) => pools.close()));
     },

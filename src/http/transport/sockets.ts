@@ -10,14 +10,11 @@ import type { Connection } from './limited-clients.js';
 /** Sockets for the listing, besides two per object in flight (zip and sidecar). */
 const SPARE_SOCKETS = 8;
 
-interface SocketLimits {
+export interface SocketOptions {
   readonly poolLimit: number | undefined;
   readonly poolLimitPerHost: number | undefined;
   /** Objects in flight at most. */
   readonly mostInFlight: number;
-}
-
-export interface SocketOptions extends SocketLimits {
   readonly keepAliveMs: number;
   readonly connectTimeoutMs: number;
   readonly http2: boolean;
@@ -32,7 +29,9 @@ export interface SocketScope {
   readonly common?: SharedResources | undefined;
 }
 
-export function socketsPerHost({ poolLimit, poolLimitPerHost, mostInFlight }: SocketLimits): number {
+type SocketNumbers = Pick<SocketOptions, 'poolLimit' | 'poolLimitPerHost' | 'mostInFlight'>;
+
+export function socketsPerHost({ poolLimit, poolLimitPerHost, mostInFlight }: SocketNumbers): number {
   const most = poolLimit ?? Number.POSITIVE_INFINITY;
   return Math.min(poolLimitPerHost ?? mostInFlight * 2 + SPARE_SOCKETS, most);
 }

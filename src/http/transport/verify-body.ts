@@ -42,7 +42,7 @@ async function verified(
   if (format?.hasEnd(tail) === false)
     throw refuse('zip-truncated', `${text}; the ${format.name} is cut, it has no end record`, response);
   if (by === 'length') throw refuse('length-mismatch', text, response);
-  throw await explain(expect, response, difference);
+  throw await explain(expect, response, text);
 }
 
 interface Difference {
@@ -79,7 +79,7 @@ async function digestDifference(
 async function explain(
   { bytes, md5: listed }: Expectation,
   response: FetchResponse,
-  { text }: Difference,
+  text: string,
 ): Promise<CryptodlError> {
   const expectedMd5 = md5OfEtag(response.headers['etag']) ?? listed;
   if (expectedMd5 === undefined) return refuse('checksum-mismatch', text, response);
