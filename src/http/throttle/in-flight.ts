@@ -1,11 +1,10 @@
-/** The layer in which requests wait for a socket. */
+/** The layer in which requests wait for a socket. In the queue of undici, the wait would spend their timeouts. */
 import type { Clock } from '../../model/clock.js';
 import { hostOf, type FetchRequest, type Layer, type WaitReason } from '../../model/fetch.js';
 import type { Meter } from './meter.js';
 import { QuotaBucket } from './quota-bucket.js';
 import type { SocketScope } from '../transport/sockets.js';
 
-/** The layer in which requests wait for a socket. In the queue of undici, the wait would spend their timeouts. */
 export function socketLayer({ options, clock, common }: SocketScope): Layer {
   const limited = (
     most: number | undefined,

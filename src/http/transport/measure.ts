@@ -39,17 +39,10 @@ export function measureLayer(clock: Clock, onAttempt: NonNullable<RequestFollowe
     let status: number | undefined;
     const ended = onAttempt(request);
     const { attemptId = '' } = context;
-    const report = (error?: unknown): void =>
-      ended({
-        request,
-        attemptId,
-        begunAtMs,
-        sentAtMs,
-        endedAtMs: clock.monotonic(),
-        firstByteMs,
-        status,
-        error,
-      });
+    const report = (error?: unknown): void => {
+      const endedAtMs = clock.monotonic();
+      ended({ request, attemptId, begunAtMs, sentAtMs, endedAtMs, firstByteMs, status, error });
+    };
     try {
       const response = await next(request, {
         ...context,

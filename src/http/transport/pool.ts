@@ -75,9 +75,8 @@ export function createPools(options: PoolOptions) {
   };
 }
 
-function tunnels(origin: string | URL, given: object): Pool {
-  return new Pool(origin, { ...given, factory: clientsWithin({}) });
-}
+const tunnels = (origin: string | URL, given: object): Pool =>
+  new Pool(origin, { ...given, factory: clientsWithin({}) });
 
 function tlsOptions({ connectTimeoutMs, authorities }: PoolOptions): { timeout: number; ca?: string[] } {
   const timeout = connectTimeoutMs;
