@@ -37,7 +37,11 @@ export interface Io {
 export type Signalled = 'SIGINT' | 'SIGTERM' | undefined;
 
 /** Watches SIGINT and SIGTERM until `release`. The first of them aborts `signal`, the second one ends the process. */
-export function watchSignals(io: Io) {
+export function watchSignals(io: Io): {
+  signal: AbortSignal;
+  signalled: () => Signalled;
+  release: () => void;
+} {
   const stop = new AbortController();
   let first: Signalled;
   const release = io.onSignal((signal) => {
@@ -45,5 +49,5 @@ export function watchSignals(io: Io) {
     first = signal;
     stop.abort(new CryptodlError('interrupted', `ended by ${signal}`));
   });
-  return { signal: stop.signal, signalled: (): Signalled => first, release };
+  return { signal: stop.signal, signalled: () => first, release };
 }

@@ -26,7 +26,13 @@ export interface ThrottleSetup {
   readonly via?: string | undefined;
 }
 
-export type ServerBucket = ReturnType<typeof sharedBucket>;
+export interface ServerBucket {
+  readonly quota: Quota;
+  readonly bucket: QuotaBucket;
+  readonly time: ServerClock;
+  /** Undefined for a rate. */
+  readonly window: WindowMeter | undefined;
+}
 
 /** An egress group counts its windows in Redis, other runs of a machine count them in the state folder. */
 export function countsOf(setup: ThrottleSetup): (bucket: string) => WindowCount {
@@ -49,14 +55,14 @@ export function sharedBuckets({ common, hosts, stateFolder, group, via }: Thrott
 
 /**
  * A bucket that the runs of one process share. Buckets with equal options are one bucket. Buckets of one name with different
- * options share the count of permits, so that all runs together stay below the limit of the exchange. `window`: undefined for a rate.
+ * options share the count of permits, so that all runs together stay below the limit of the exchange.
  */
 export function sharedBucket(
   quota: Quota,
   waits: Pick<QuotaBucketOptions, 'clock' | 'maxWaitMs' | 'name'>,
   countOf: (bucket: string) => WindowCount,
   shared: SharedResources,
-) {
+): ServerBucket {
   const { clock, maxWaitMs, name } = waits;
   return shared.once(`bucket ${JSON.stringify([name, quota, maxWaitMs])}`, () => {
     const count = shared.once(`count ${name}`, () => countOf(name));
