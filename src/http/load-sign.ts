@@ -22,19 +22,11 @@ const REFUSED: ReadonlySet<string> = new Set([
   'connect-timeout',
 ]);
 
-export function loadSignOf(
-  { request, begunAtMs, sentAtMs, endedAtMs, error }: AttemptEnd,
-  isLate: boolean,
-): LoadSign {
-  return {
-    begunAtMs,
-    sentAtMs,
-    endedAtMs,
-    result: resultOf(error),
-    // In the bucket of the archive, only requests for objects have an expectation.
-    isObject: request.expect !== undefined,
-    isLate,
-  };
+export function loadSignOf(attempt: AttemptEnd, isLate: boolean): LoadSign {
+  const { request, begunAtMs, sentAtMs, endedAtMs, error } = attempt;
+  // In the bucket of the archive, only requests for objects have an expectation.
+  const isObject = request.expect !== undefined;
+  return { begunAtMs, sentAtMs, endedAtMs, result: resultOf(error), isObject, isLate };
 }
 
 function resultOf(error: unknown): LoadSign['result'] {

@@ -50,12 +50,10 @@ export function mapWireError(error: Error, url: string, proxy?: URL): Error {
   // undici reports the refusal of a proxy only in the text of its error. For `http:` addresses, its code is that of a misuse.
   const refused = /^Proxy (?:response|Authentication Required) \((\d+)\)/.exec(error.message);
   if (refused !== null) return proxyAnswered(Number(refused[1]), url, error);
-  if (error instanceof TunnelError)
-    return new CryptodlError(error.kind, error.message, {
-      cause: error,
-      hint: error.hint,
-      proxyFault: error.proxyFault,
-    });
+  if (error instanceof TunnelError) {
+    const { kind, message, hint, proxyFault } = error;
+    return new CryptodlError(kind, message, { cause: error, hint, proxyFault });
+  }
   if (error instanceof CryptodlError || error instanceof TypeError || MISUSE.test(code)) return error;
   if (!('code' in error)) return error;
   const kind =

@@ -29,9 +29,7 @@ export interface SocketScope {
   readonly common?: SharedResources | undefined;
 }
 
-type SocketNumbers = Pick<SocketOptions, 'poolLimit' | 'poolLimitPerHost' | 'mostInFlight'>;
-
-export function socketsPerHost({ poolLimit, poolLimitPerHost, mostInFlight }: SocketNumbers): number {
+export function socketsPerHost({ poolLimit, poolLimitPerHost, mostInFlight }: SocketOptions): number {
   const most = poolLimit ?? Number.POSITIVE_INFINITY;
   return Math.min(poolLimitPerHost ?? mostInFlight * 2 + SPARE_SOCKETS, most);
 }
