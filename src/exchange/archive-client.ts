@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { CryptodlError, NO_CONNECTION } from '../model/errors.js';
 import type { Fetch, FetchResponse, Priority } from '../model/fetch.js';
-import type { Failover } from '../http/retry/fallback-host.js';
+import type { Failover } from '../http/throttle/failover.js';
 import { urlPathOf } from './keys.js';
 import type { Archive, Sidecar } from './exchange.js';
 

@@ -1,5 +1,5 @@
 /** The interface of an exchange: its facts, archive, listing and REST. `run/verb/start-verb.ts` passes one to each command that needs it. */
-import type { AnswerRules } from '../http/exchange-hosts.js';
+import type { AnswerRules } from '../http/throttle/exchange-hosts.js';
 import type { Body, BodyFormat } from '../model/fetch.js';
 import type { Cadence, Market, Period, Series } from '../model/task.js';
 import type { HaltFacts } from './facts.js';

@@ -1,6 +1,6 @@
 /** The hosts of a run: their addresses, and whether they are banned. */
-import { banKey, type Bans } from '../http/bans.js';
-import type { ExchangeHosts } from '../http/exchange-hosts.js';
+import { banKey, type Bans } from '../http/throttle/bans.js';
+import type { ExchangeHosts } from '../http/throttle/exchange-hosts.js';
 import type { Market } from '../model/task.js';
 import type { Exchange } from './exchange.js';
 import type { Addresses } from './rest-api.js';

@@ -2,7 +2,7 @@
 import { isUtf8 } from 'node:buffer';
 import { SaxesParser } from 'saxes';
 import { CryptodlError } from '../model/errors.js';
-import { isLabel } from '../text/label.js';
+import { isLabel } from '../text/json.js';
 
 export interface XmlElement {
   readonly name: string;

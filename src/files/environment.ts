@@ -5,13 +5,7 @@ import { errnoOf, usage } from '../model/errors.js';
 import { absolutePath } from '../text/printable.js';
 import { readProxy, type Proxies, type PROXY_VARIABLES } from './proxies.js';
 
-export interface Surroundings {
-  /** The folder that `~` stands for in paths. */
-  readonly home: string | undefined;
-  /** The folder of `$XDG_STATE_HOME`. */
-  readonly stateHome: string | undefined;
-  readonly proxies: Proxies;
-}
+export type Surroundings = Readonly<ReturnType<typeof surroundingsOf>>;
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -22,8 +16,8 @@ export function folderOf(value: string | undefined): string | undefined {
   return value !== undefined && isAbsolute(value) ? value : undefined;
 }
 
-/** Throws a usage error for a proxy variable that is not the address of a proxy. */
-export function surroundingsOf(environment: Environment): Surroundings {
+/** `home`: the folder that `~` stands for in paths. Throws a usage error for a proxy variable that is not the address of a proxy. */
+export function surroundingsOf(environment: Environment) {
   // An empty variable counts as not set.
   const variableOf = (name: string): string =>
     [name.toLowerCase(), name].find((candidate) => (environment[candidate] ?? '') !== '') ?? name;
@@ -35,16 +29,13 @@ export function surroundingsOf(environment: Environment): Surroundings {
       throw usage(`${variable} is not the address of a proxy`, `${variable}=http://127.0.0.1:3128`);
     return address;
   };
-  return {
-    home: homeOf(environment),
-    stateHome: folderOf(environment['XDG_STATE_HOME']),
-    proxies: {
-      http: proxy('HTTP_PROXY') || proxy('ALL_PROXY'),
-      https: proxy('HTTPS_PROXY') || proxy('ALL_PROXY'),
-      except: environment[variableOf('NO_PROXY')] ?? '',
-      several: [],
-    },
+  const proxies: Proxies = {
+    http: proxy('HTTP_PROXY') || proxy('ALL_PROXY'),
+    https: proxy('HTTPS_PROXY') || proxy('ALL_PROXY'),
+    except: environment[variableOf('NO_PROXY')] ?? '',
+    several: [],
   };
+  return { home: homeOf(environment), stateHome: folderOf(environment['XDG_STATE_HOME']), proxies };
 }
 
 /** The folder that the runs of this user on this machine share. */

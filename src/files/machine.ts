@@ -42,7 +42,7 @@ function numbersIn(file: string): number[] {
 }
 
 /** The soft limit of open files, which Node has raised to the hard limit; undefined without a limit, or on systems other than Linux. */
-export function openFiles(root = '/'): number | undefined {
+export function openFileLimit(root = '/'): number | undefined {
   const [, soft] = /^Max open files\s+(\d+)/m.exec(textOf(join(root, 'proc/self/limits'))) ?? [];
   return soft === undefined ? undefined : Number(soft);
 }
@@ -53,7 +53,7 @@ const BASE_FILES = 72;
 const FILES_PER_OBJECT = 4;
 
 /** `count`, or as many objects, writers or threads as the limit of open files allows. At least 1. */
-export function withinOpenFiles(count: number, limit = openFiles()): number {
+export function withinOpenFiles(count: number, limit = openFileLimit()): number {
   if (limit === undefined) return count;
   return Math.min(count, Math.max(1, Math.floor((limit - BASE_FILES) / FILES_PER_OBJECT)));
 }

@@ -1,25 +1,26 @@
 /** The order of the layers of a request. */
 import { hostOf, type AttemptEnd, type Fetch, type FetchRequest, type Layer } from '../model/fetch.js';
-import { breaker } from './retry/breaker.js';
-import { retryBudget } from './retry/budget.js';
-import { fallbackHost } from './retry/fallback-host.js';
-import { isBadContent, retry } from './retry/retry.js';
-import { follow, measure, loadSignOf, type RequestFollower } from './transport/measure.js';
-import { verify } from './transport/verify-body.js';
+import { breakerLayer } from './retry/breaker.js';
+import { budgetLayer } from './retry/budget.js';
+import { fallbackLayer } from './retry/fallback-host.js';
+import { isBadContent, retryLayer } from './retry/retry.js';
+import { followLayer, measureLayer, type RequestFollower } from './transport/measure.js';
+import { loadSignOf } from './load-sign.js';
+import { verifyLayer } from './transport/verify-body.js';
 import type { StackOptions, AttemptOptions } from './stack-options.js';
 import { Throttle } from './throttle/throttle.js';
 import { createPools } from './transport/pool.js';
-import { redirect } from './transport/redirect.js';
+import { redirectLayer } from './transport/redirect.js';
 import { poolOptions } from './transport/sockets.js';
 import { limitBandwidth, UNLIMITED, type Bandwidth } from './transport/bandwidth.js';
-import { withSockets } from './transport/in-flight.js';
-import { timeout } from './transport/timeout.js';
+import { socketLayer } from './throttle/in-flight.js';
+import { timeoutLayer } from './transport/timeout.js';
 import { createTransport } from './transport/transport.js';
 
 /** Retries in flight that the retry budget of a host allows at any concurrency. */
 const LEAST_RETRIES_AT_ONCE = 5;
 
-/** Outermost first: follow, retry, verify, retryBudget, fallbackHost, breaker, throttle, sockets, timeout, measure, redirect, sign, wire. */
+/** Outermost first: follow, retry, verify, budget, fallback, breaker, throttle, sockets, timeout, measure, redirect, sign, wire. */
 export function layersOver(wire: Fetch, stack: StackOptions) {
   const { throttle, fetch } = laneOver(wire, stack);
   return { throttle, fetch: around(fetch, stack) };
@@ -28,7 +29,7 @@ export function layersOver(wire: Fetch, stack: StackOptions) {
 /** The layers from the breaker inward. */
 export function laneOver(wire: Fetch, stack: StackOptions, sockets?: Layer) {
   const { options, clock, observer, figures, followers, concurrency, via } = stack;
-  const broken = breaker({
+  const broken = breakerLayer({
     ...options,
     clock,
     onChange: (of, state, leftMs) => {
@@ -58,8 +59,8 @@ export function laneOver(wire: Fetch, stack: StackOptions, sockets?: Layer) {
 
 /** The layers above the breakers. */
 export function around(lanes: Fetch, stack: StackOptions): Fetch {
-  const { options, clock, concurrency } = stack;
-  const budgeted = retryBudget(
+  const { options, clock, observer, figures, concurrency, failover, waitSignal } = stack;
+  const budgeted = budgetLayer(
     {
       clock,
       maxWaitMs: options.maxWaitMs,
@@ -68,14 +69,8 @@ export function around(lanes: Fetch, stack: StackOptions): Fetch {
     },
     stack.budgets,
   );
-  const fallback = fallbackHost(stack.hosts.archiveUrl, stack.hosts.fallbackUrl);
-  const retried = retryLayer(stack)(verify(budgeted(fallback(lanes))));
-  return follow(stack.followers)(retried);
-}
-
-function retryLayer(stack: StackOptions): Layer {
-  const { options, clock, observer, figures, concurrency, failover, waitSignal } = stack;
-  return retry({
+  const fallback = fallbackLayer(stack.hosts.archiveUrl, stack.hosts.fallbackUrl);
+  const retried = retryLayer({
     ...options,
     clock,
     failover,
@@ -87,6 +82,7 @@ function retryLayer(stack: StackOptions): Layer {
     },
     onEnd: (retries, error) => figures.onRequestEnd?.(retries, error),
   });
+  return followLayer(stack.followers)(retried(verifyLayer(budgeted(fallback(lanes)))));
 }
 
 /** The layers of one attempt, from the permit to the wire. */
@@ -94,15 +90,15 @@ export function attemptOver(
   wire: Fetch,
   stack: AttemptOptions,
   onAttempt: NonNullable<RequestFollower['onAttempt']>,
-  sockets = withSockets(stack),
+  sockets = socketLayer(stack),
 ) {
   const { options, clock, hosts } = stack;
   const { archiveUrl, listingUrl, fallbackUrl = archiveUrl, restUrls, knownUrls } = hosts;
   const urls = [archiveUrl, listingUrl, fallbackUrl, ...Object.values(restUrls), ...knownUrls];
   const throttle = new Throttle(stack);
   const signed = stack.sign?.(wire) ?? wire;
-  const redirected = redirect(new Set(urls.map(hostOf)))(signed);
-  const sent = timeout(clock, options)(measure(clock, onAttempt)(redirected));
+  const redirected = redirectLayer(new Set(urls.map(hostOf)))(signed);
+  const sent = timeoutLayer(clock, options)(measureLayer(clock, onAttempt)(redirected));
   return { throttle, fetch: throttle.layer(sockets(sent)) };
 }
 

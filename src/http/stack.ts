@@ -1,12 +1,12 @@
 /** The request stack of a run: layers over one wire, or over a lane of layers for each of several proxies. */
-import { banKey } from './bans.js';
+import { banKey } from './throttle/bans.js';
 import { proxyLabels, proxyOf } from '../files/proxies.js';
 import { Spread } from './proxies/spread.js';
-import { withSockets } from './transport/in-flight.js';
+import { socketLayer } from './throttle/in-flight.js';
 import type { StackOptions, Stack, AttemptOptions } from './stack-options.js';
 import { openWire, attemptOver, bandwidthOf, layersOver, laneOver, around } from './layers.js';
-import type { Throttle, ThrottleFigures } from './throttle/throttle.js';
-import type { Pools, PoolUse } from './transport/pool.js';
+import type { Throttle } from './throttle/throttle.js';
+import type { Pools } from './transport/pool.js';
 
 /** The request stack of a run. `layersOver` has the order of its layers. */
 export function createStack(stack: StackOptions): Stack {
@@ -17,7 +17,7 @@ export function createStack(stack: StackOptions): Stack {
 
 /** The layers up to the breaker once per proxy, and once for the hosts without a proxy. */
 function createLanes(stack: StackOptions): Stack {
-  const sockets = withSockets(stack);
+  const sockets = socketLayer(stack);
   const bandwidth = bandwidthOf(stack);
   const { several } = stack.proxies;
   const laneOf = (proxy: string, via?: string) => {
@@ -82,7 +82,7 @@ function joinLimits(lanes: readonly Lane[]): Stack['throttle'] {
       );
     },
     get figures() {
-      return lanes.map(({ throttle }) => throttle.figures).reduce((a, b) => sumOf<ThrottleFigures>(a, b));
+      return lanes.map(({ throttle }) => throttle.figures).reduce((a, b) => sumOf(a, b));
     },
   };
 }
@@ -91,7 +91,7 @@ function joinLimits(lanes: readonly Lane[]): Stack['throttle'] {
 function joinPools(lanes: readonly [Lane, ...Lane[]]): Stack['pools'] {
   return {
     dns: () => lanes[0].pools.dns(),
-    use: () => lanes.map(({ pools }) => pools.use()).reduce((a, b) => sumOf<PoolUse>(a, b)),
+    use: () => lanes.map(({ pools }) => pools.use()).reduce((a, b) => sumOf(a, b)),
     close: async () => {
       await Promise.all(lanes.map(({ pools }) => pools.close()));
     },

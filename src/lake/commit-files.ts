@@ -9,15 +9,8 @@ import { basename, join } from 'node:path';
 import type { LakePaths } from './layout.js';
 import type { Manifests } from './manifests.js';
 import { filesBefore } from './undone-commits.js';
-import {
-  fileSize,
-  publish,
-  removeFile,
-  removeStaged,
-  renameAll,
-  syncAll,
-  syncDirectory,
-} from '../files/publish.js';
+import { publish, removeFile, removeStaged, renameAll, syncAll, syncDirectory } from '../files/publish.js';
+import { fileSize } from '../files/file-facts.js';
 import type { Publication } from '../files/publish.js';
 import { buildJournal, type FileCommit } from './commit-journal.js';
 

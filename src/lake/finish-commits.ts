@@ -8,7 +8,8 @@ import type { LakePaths } from './layout.js';
 import type { ManifestLine, ObjectLine } from '../model/manifest-line.js';
 import { openManifest } from './manifest-place.js';
 import { appendManifest } from './append-manifest.js';
-import { fileFacts, fileSize, removeFile } from '../files/publish.js';
+import { removeFile } from '../files/publish.js';
+import { fileFacts, fileSize } from '../files/file-facts.js';
 import { JournalRefused, readJournal, type JournalExchange, type FileCommit } from './commit-journal.js';
 import { apply } from './commit-files.js';
 

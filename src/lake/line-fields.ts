@@ -5,9 +5,8 @@ import { FORMATS } from '../model/task.js';
 import { areSettings } from '../model/settings-schema.js';
 import { SUSPICIOUS_KINDS } from '../model/outcome.js';
 import type { ManifestLine } from '../model/manifest-line.js';
-import { isRecord } from '../text/json.js';
+import { isLabel, isRecord } from '../text/json.js';
 import { CADENCES } from './object-keys.js';
-import { isLabel } from '../text/label.js';
 import { DIGEST, INSTANT } from './plain-line.js';
 
 type Check = (value: unknown) => boolean;

@@ -5,7 +5,8 @@ import { unlessMissing } from '../model/errors.js';
 import { backingOf } from '../files/backing.js';
 import { FOLDERS, seriesOfFolder } from './layout.js';
 import { checkedFolder, entryAt, openForReading } from '../files/path-checks.js';
-import { fileSize, makeSyncedFolder } from '../files/publish.js';
+import { makeSyncedFolder } from '../files/publish.js';
+import { fileSize } from '../files/file-facts.js';
 
 /** The ending of a manifest; before it comes the name of the folder of its series. */
 export const MANIFEST_ENDING = '.jsonl';

@@ -7,7 +7,8 @@ import { bringIn, changeManifest } from '../files/backing.js';
 import { FOLDERS, type LakePaths } from './layout.js';
 import { keyPath } from './safe-names.js';
 import { claimManifest, manifestPlace } from './manifest-place.js';
-import { fileSize, moveFile, publishText, removeFile, syncDirectory } from '../files/publish.js';
+import { moveFile, publishText, removeFile, syncDirectory } from '../files/publish.js';
+import { fileSize } from '../files/file-facts.js';
 
 /**
  * Moves a file of the lake and resolves with its new path, or with undefined if it does not exist. Never replaces a quarantined

@@ -8,7 +8,7 @@ import { FORMATS, type Format } from '../model/task.js';
 import { manifestPlace } from './manifest-place.js';
 import type { HeldObjects } from './held-objects.js';
 import type { ManifestLine, ObjectLine } from '../model/manifest-line.js';
-import { fileFacts, fileSize } from '../files/publish.js';
+import { fileFacts, fileSize } from '../files/file-facts.js';
 
 /** The committed files that the commit of these lines replaces, with their sizes. */
 export function filesBefore(lines: readonly ManifestLine[]): ReadonlyMap<string, number> {

@@ -1,6 +1,6 @@
 /** The items of a call, read while it runs, and its summary. */
 import { CryptodlError as ProgramError, usage, toCryptodlError, type ErrorCode } from '../model/errors.js';
-import { SharedResources } from '../model/io.js';
+import { SharedResources } from '../model/shared-resources.js';
 import { exitCodeOfError, type ExitCode } from '../model/exit-code.js';
 import { withAddresses } from '../text/mirror-roots.js';
 

@@ -163,15 +163,6 @@ export function waitTooLong(message: string, cause?: CryptodlError): CryptodlErr
   });
 }
 
-/** Converts an exception. Disk errors get their code; anything unknown is a bug: fatal, never retried, shown with its stack. */
-export function toCryptodlError(error: unknown): CryptodlError {
-  if (error instanceof CryptodlError) return error;
-  const disk = diskError(error);
-  if (disk !== undefined) return disk;
-  const text = error instanceof Error ? error.message : String(error);
-  return new CryptodlError('bug', `unexpected: ${text}`, { cause: error });
-}
-
 /** The code of a system error, for example `ENOENT`; `unknown error` for any other error. */
 export function errnoOf(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown error';
@@ -215,13 +206,16 @@ const DISK_HINTS: ReadonlyMap<string, string | undefined> = new Map([
   ...['EIO', 'ENAMETOOLONG', 'ENOENT', 'EXDEV', 'ENFILE', 'ELOOP'].map((code) => [code, undefined] as const),
 ]);
 
-function diskError(error: unknown): CryptodlError | undefined {
+/** Converts an exception. Disk errors get their code; anything unknown is a bug: fatal, never retried, shown with its stack. */
+export function toCryptodlError(error: unknown): CryptodlError {
+  if (error instanceof CryptodlError) return error;
   const code = errnoOf(error);
-  if (!(error instanceof Error) || !DISK_HINTS.has(code)) return undefined;
+  const message = error instanceof Error ? error.message : String(error);
+  if (!DISK_HINTS.has(code)) return new CryptodlError('bug', `unexpected: ${message}`, { cause: error });
   const hint = DISK_HINTS.get(code);
   if (hint === FULL_HINT)
-    return new CryptodlError('disk-full', `the disk is full: ${error.message}`, { cause: error, hint });
+    return new CryptodlError('disk-full', `the disk is full: ${message}`, { cause: error, hint });
   // Only for a folder that could not be made does EEXIST mean a file in its place.
   const isOther = code === 'EEXIST' && (error as NodeJS.ErrnoException).syscall !== 'mkdir';
-  return new CryptodlError('disk', error.message, { cause: error, hint: isOther ? undefined : hint });
+  return new CryptodlError('disk', message, { cause: error, hint: isOther ? undefined : hint });
 }

@@ -68,11 +68,11 @@ export type Sign = 'sent' | 'uploading' | 'headers' | 'bytes' | 'paused' | 'resu
  * `back-off`: the delay before a retry · `retry-after`: the same delay, given by the host · `breaker`: the breaker of the host is
  * open.
  */
-export type Wait =
+export type WaitReason =
   'permit' | 'pause' | 'socket' | 'socket-of-host' | 'retry-budget' | 'back-off' | 'retry-after' | 'breaker';
 
 /** Called when a wait begins. Returns the function to call at its end. */
-export type OnWait = (reason: Wait) => () => void;
+export type OnWait = (reason: WaitReason) => () => void;
 
 export interface FetchContext {
   readonly signal: AbortSignal;

@@ -2,7 +2,7 @@
 import { parsePeriod } from '../model/calendar.js';
 import type { PlanContext } from './series-request.js';
 import type { Absences } from '../lake/absences.js';
-import { fileSizes } from '../files/publish.js';
+import { fileSizes } from '../files/file-facts.js';
 import type { HeldObjects } from '../lake/held-objects.js';
 import { heldObject, isFromRest, type ObjectLine } from '../model/manifest-line.js';
 import type { SourceObject, PartitionPlan, Period, Series, Settings, Task } from '../model/task.js';

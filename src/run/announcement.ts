@@ -7,7 +7,7 @@ import { shownPath } from '../text/printable.js';
 import { countText } from '../model/units.js';
 import { dayText } from '../model/calendar.js';
 import { requestNotes, type RunSelection } from '../plan/select/selection.js';
-import { limitedBuckets } from '../http/exchange-hosts.js';
+import { limitedBuckets } from '../http/throttle/exchange-hosts.js';
 import type { RunSession } from './session/session.js';
 
 export function announcement(

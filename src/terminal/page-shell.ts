@@ -18,13 +18,8 @@ export function pageFile(verb: PageVerb, path: string, force: boolean): OwnFile 
 const asset = (verb: PageVerb, name: string): string =>
   readFileSync(packageFile(`dist/${verb}-page/${name}`), 'utf8');
 
-export interface Shell {
-  readonly before: string;
-  readonly after: string;
-}
-
 /** The elements of the data stand between `before` and `after`. The policy allows no request and no other script or style. */
-export function pageShell(verb: PageVerb): Shell {
+export function pageShell(verb: PageVerb) {
   const style = asset(verb, 'page.css');
   const script = asset(verb, 'page.js');
   const policy = [
@@ -56,7 +51,7 @@ export function pageShell(verb: PageVerb): Shell {
 }
 
 /** One element with data. `content` is JSON that `embedded` made. */
-export function dataElement(kind: 'report' | 'group' | 'plot'): Shell {
+export function dataElement(kind: 'report' | 'group' | 'plot') {
   return { before: `<script type="application/json" data-kind="${kind}">`, after: '</script>\n' };
 }
 

@@ -1,7 +1,7 @@
 /** An attempt with deadlines, on which the test makes things happen. */
 import { ZIP as ZIP_FORMAT } from '../../src/exchange/zip/unzip.js';
 import type { Fetch, FetchContext, Sign } from '../../src/model/fetch.js';
-import { timeout } from '../../src/http/transport/timeout.js';
+import { timeoutLayer } from '../../src/http/transport/timeout.js';
 import { answer, context, REQUEST } from './requests.js';
 import { VirtualClock } from './virtual-clock.js';
 
@@ -24,7 +24,9 @@ export function timedAttempt(expectedBytes?: number, outer = new AbortController
       });
     });
   };
-  const fetch = timeout(clock, { headersTimeoutMs: 5000, idleTimeoutMs: 3000, totalTimeoutMs: 60_000 })(next);
+  const fetch = timeoutLayer(clock, { headersTimeoutMs: 5000, idleTimeoutMs: 3000, totalTimeoutMs: 60_000 })(
+    next,
+  );
   const expects = expectedBytes === undefined ? {} : { expect: { format: ZIP_FORMAT, bytes: expectedBytes } };
   const response = fetch({ ...REQUEST, ...expects }, context(outer.signal));
   response.catch(() => undefined);

@@ -10,7 +10,7 @@ import { NO_PROXIES } from '../../src/files/proxies.js';
 import { UNLIMITED } from '../../src/http/transport/bandwidth.js';
 import { createPools } from '../../src/http/transport/pool.js';
 import type { PoolOptions, Pools } from '../../src/http/transport/pool.js';
-import { timeout } from '../../src/http/transport/timeout.js';
+import { timeoutLayer } from '../../src/http/transport/timeout.js';
 import { createTransport } from '../../src/http/transport/transport.js';
 import type { TransportOptions } from '../../src/http/transport/transport.js';
 
@@ -58,7 +58,7 @@ export function wire(options: Partial<PoolOptions & TransportOptions> = {}): Fet
 /** The layer of timeouts with deadlines that no test reaches. The context of the test still gets each sign of progress. */
 export function withoutDeadlines(transport: Fetch): Fetch {
   const [headersTimeoutMs, idleTimeoutMs, totalTimeoutMs] = [Infinity, Infinity, Infinity];
-  const layer = timeout(systemClock, { headersTimeoutMs, idleTimeoutMs, totalTimeoutMs });
+  const layer = timeoutLayer(systemClock, { headersTimeoutMs, idleTimeoutMs, totalTimeoutMs });
   return (request, context) =>
     layer((sent, inner) =>
       transport(sent, {

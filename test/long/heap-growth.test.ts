@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import type { AttemptEnd, FetchResponse } from '../../src/model/fetch.js';
-import { follow } from '../../src/http/transport/measure.js';
+import { followLayer } from '../../src/http/transport/measure.js';
 import { CryptodlError } from '../../src/model/errors.js';
 import { joinObservers } from '../../src/model/observer.js';
 import type { Observer } from '../../src/model/observer.js';
@@ -83,7 +83,7 @@ function follower(live: LiveRun, more: Partial<Observer> = {}, tally = new Tally
       const bad = new CryptodlError('http-server-error', `${url} answered 500`);
       const end = live.begin('partition', { plan });
       await live.during('download', { plan, object }, async () => {
-        const fetch = follow([live])((request, { onWait }) => {
+        const fetch = followLayer([live])((request, { onWait }) => {
           for (const attempt of [1, 2]) {
             const at = clock.monotonic();
             const ended: AttemptEnd = {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { Body, Fetch } from '../../src/model/fetch.js';
 import { downloadObject } from '../../src/run/objects/download-object.js';
 import type { PartitionPlan } from '../../src/model/task.js';
-import { verify } from '../../src/http/transport/verify-body.js';
+import { verifyLayer } from '../../src/http/transport/verify-body.js';
 import { unzip } from '../../src/exchange/zip/unzip.js';
 import type { ReceivedObject } from '../../src/convert/csv-input.js';
 import { systemClock } from '../../src/model/clock.js';
@@ -55,7 +55,7 @@ async function download(folder: string, published: Published): Promise<ReceivedO
     ...(bytes === undefined ? {} : { bytes }),
   };
   const context = {
-    fetch: verify(wire),
+    fetch: verifyLayer(wire),
     exchange: VENUE,
     options: {
       archiveUrl: 'http://archive.test',

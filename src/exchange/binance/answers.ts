@@ -1,5 +1,5 @@
 /** The refusals of Binance hosts, and the headers that report used permits. */
-import type { AnswerRules } from '../../http/exchange-hosts.js';
+import type { AnswerRules } from '../../http/throttle/exchange-hosts.js';
 import type { Refusal } from '../../http/transport/error-map.js';
 import type { ErrorCode } from '../../model/errors.js';
 import { DURATION_MS } from '../../model/units.js';

@@ -8,7 +8,7 @@ import { S3_LISTING } from '../s3-listing.js';
 import type { Archive, Sidecar, Exchange } from '../exchange.js';
 import { exchangeSpecOf, type ExchangeSpec } from '../exchange-spec.js';
 import { BINANCE_ANSWERS } from './answers.js';
-import { banKey } from '../../http/bans.js';
+import { banKey } from '../../http/throttle/bans.js';
 import { isNoAnswer } from '../../model/errors.js';
 import { agoText } from '../../model/units.js';
 import type { Addresses, RestApi, RestContext } from '../rest-api.js';

@@ -22,27 +22,18 @@ export interface SpreadOptions {
   readonly observer: Pick<Observer, 'event' | 'warn'>;
 }
 
-export interface ProxyFigures {
-  /** Host and port. */
-  readonly proxy: string;
-  /** Requests that were sent through it, also to a proxy that did not work. */
-  readonly requests: number;
-  /** Requests that failed because the proxy did not work. */
-  readonly failures: number;
-  /** Requests that a host refused for the address of this proxy. */
-  readonly refusals: number;
-  readonly isDead: boolean;
-  /** Milliseconds that are left of its longest pause or ban: a host has refused the address of this proxy. */
-  readonly pausedMs: number;
-}
+export type ProxyFigures = Readonly<ProxyLane['figures']>;
 
 const FIRST_DELAY_MS = 1000;
 const LONGEST_DELAY_MS = 300_000;
 
 export class ProxyLane {
   inFlight = 0;
+  /** Requests that were sent through it, also to a proxy that did not work. */
   requests = 0;
+  /** Requests that failed because the proxy did not work. */
   failures = 0;
+  /** Requests that a host refused for the address of this proxy. */
   refusals = 0;
   /** Failures since the last answer. Requests that were in flight together count as one. */
   inARow = 0;
@@ -57,7 +48,8 @@ export class ProxyLane {
     readonly options: SpreadOptions,
   ) {}
 
-  get figures(): ProxyFigures {
+  /** `pausedMs`: what is left of its longest pause or ban: a host has refused the address of this proxy. */
+  get figures() {
     const { requests, failures, refusals, error } = this;
     const pausedMs = Math.max(0, this.#pausedUntil - this.options.clock.monotonic());
     return { proxy: this.lane.label, requests, failures, refusals, isDead: error !== undefined, pausedMs };

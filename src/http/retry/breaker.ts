@@ -60,7 +60,7 @@ function resultOf(error: unknown): Result {
 }
 
 /** The layer that stops requests to a failing host. A 404 is an answer; for other results see `Result`. */
-export function breaker(options: BreakerOptions): Layer {
+export function breakerLayer(options: BreakerOptions): Layer {
   const hosts = new Hosts(options);
   return (next) => async (request, context) => {
     const host = hostOf(request.url);

@@ -29,7 +29,7 @@ const GAIN_MS = 200;
  * The layer that takes each retry from the budget of its host. It stands inside `verify`: while a retry waits for its sidecar, it
  * holds no budget. Otherwise retries of zips and of sidecars would wait for each other. `budgets`: the budgets by host, for readers.
  */
-export function retryBudget(options: BudgetOptions, budgets = new Map<string, RetryBudget>()): Layer {
+export function budgetLayer(options: BudgetOptions, budgets = new Map<string, RetryBudget>()): Layer {
   return (next) => async (request, context) => {
     const host = hostOf(request.url);
     const budget = budgets.get(host) ?? new RetryBudget(options);

@@ -9,7 +9,7 @@ const NOT_SENT: ReadonlySet<ErrorCode> = new Set(['breaker-open', 'wait-too-long
  * This layer stands outside of the breaker, so that each of the two hosts has its own breaker. `first`, `other`: base addresses of the same
  * objects, without a slash at their end.
  */
-export function fallbackHost(first: string, other = first): Layer {
+export function fallbackLayer(first: string, other = first): Layer {
   if (other === first) return (next) => next;
   return (next) => async (request, context) => {
     try {
@@ -31,19 +31,4 @@ export function fallbackHost(first: string, other = first): Layer {
 
 function waitOf({ code, retryAfterMs }: CryptodlError): number {
   return code === 'wait-too-long' ? Number.POSITIVE_INFINITY : (retryAfterMs ?? 0);
-}
-
-/** If another source has the data: longest pause of archive or listing, and longest delay before a retry. Milliseconds. */
-const SHORT_WAIT_MS = 10_000;
-
-/**
- * Whether another source replaces a host that does not answer: REST for the archive with `--fill rest`, the archive for REST
- * with `--join archive`. Requests then do not wait for such a host.
- */
-export class Failover {
-  /** `isPossible`: the other source may still have the data. */
-  constructor(public isPossible: boolean) {}
-
-  /** A host that asks for a longer wait counts as a host that does not answer. Milliseconds. */
-  readonly longestWaitMs = (): number => (this.isPossible ? SHORT_WAIT_MS : Number.POSITIVE_INFINITY);
 }

@@ -1,7 +1,7 @@
 /** The breaker of one host: closed, open until a time, half-open with a few probes, or stopped until the end of the run. */
 import type { Clock } from '../../model/clock.js';
 import { CryptodlError } from '../../model/errors.js';
-import type { Failover } from './fallback-host.js';
+import type { Failover } from '../throttle/failover.js';
 
 export interface BreakerLimits {
   /** Failures in a row that open the breaker. */

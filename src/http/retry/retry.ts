@@ -3,9 +3,8 @@ import type { Clock } from '../../model/clock.js';
 import { CryptodlError, waitTooLong, type ErrorCode } from '../../model/errors.js';
 import type { RetryEvent } from '../../model/observer.js';
 import { durationText } from '../../model/units.js';
-import type { Fetch, FetchContext, FetchRequest } from '../../model/fetch.js';
-import type { FetchResponse, Layer, PartialBody } from '../../model/fetch.js';
-import type { Failover } from './fallback-host.js';
+import type { Fetch, FetchContext, FetchRequest, Layer } from '../../model/fetch.js';
+import type { Failover } from '../throttle/failover.js';
 import { createBackoff, type BackoffOptions } from './backoff.js';
 
 export interface RetryOptions extends BackoffOptions {
@@ -43,7 +42,7 @@ const BAD_CONTENT: ReadonlySet<ErrorCode> = new Set([...WRONG_CONTENT, 'body-dam
 export const isBadContent = ({ code }: CryptodlError): boolean => BAD_CONTENT.has(code);
 
 /** The retry layer. An error after which it retries or gives up carries the number of attempts. */
-export function retry(options: RetryOptions): Layer {
+export function retryLayer(options: RetryOptions): Layer {
   return (next) => async (request, context) => {
     const tries = new RequestAttempts(options, request, context);
     try {
@@ -67,7 +66,7 @@ class RequestAttempts {
   #waitingSince: number | undefined;
   /** Attempts that this layer began, including those that only had to wait. */
   #begun = 0;
-  #partial: PartialBody | undefined;
+  #partial: FetchRequest['partial'];
   /** The received bytes of the body when progress last reset the count of retries. */
   #mostBytes = 0;
 
@@ -82,7 +81,7 @@ class RequestAttempts {
     this.#backoff = createBackoff(options, options.clock);
   }
 
-  async run(next: Fetch): Promise<FetchResponse> {
+  async run(next: Fetch): ReturnType<Fetch> {
     let again: FetchContext['again'];
     let failure: CryptodlError | undefined;
     for (;;) {

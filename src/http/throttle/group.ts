@@ -8,7 +8,7 @@ import type { CryptodlError } from '../../model/errors.js';
 import { countText } from '../../model/units.js';
 import { openRedis, type RedisConnection } from '../redis/connection.js';
 import { redisProblem } from '../redis/redis-errors.js';
-import { SharedResources } from '../../model/io.js';
+import { SharedResources } from '../../model/shared-resources.js';
 import { CALL, MISSING_MS, type GroupAnswer, type ToldBan, type ToldWindow } from './group-script.js';
 
 export interface GroupOptions {
@@ -128,7 +128,7 @@ export class EgressGroup {
 
   get bans(): readonly GroupBan[] {
     const now = this.options.clock.monotonic();
-    return this.#bans.filter(({ untilMs: until }) => until > now);
+    return this.#bans.filter(({ untilMs }) => untilMs > now);
   }
 
   /**
@@ -143,11 +143,7 @@ export class EgressGroup {
     const windows = counters.map(({ window }) => (window.key === ask?.key ? { ...window, ...ask } : window));
     const untold = this.#untold;
     const now = this.options.clock.monotonic();
-    const bans = untold.map(({ place, untilMs: until, why }): ToldBan => [
-      place,
-      Math.ceil(until - now),
-      why,
-    ]);
+    const bans = untold.map(({ place, untilMs, why }): ToldBan => [place, Math.ceil(untilMs - now), why]);
     try {
       const { client } = this.#connected();
       const answer = await client.eval(CALL, 1, this.#redisKey, this.id, JSON.stringify({ windows, bans }));
@@ -167,8 +163,8 @@ export class EgressGroup {
   async ban(place: string, leftMs: number, why: string): Promise<void> {
     // Redis refuses JSON with a half of a character.
     const text = Buffer.from(why).toString();
-    const until = this.options.clock.monotonic() + leftMs;
-    this.#untold = [...this.#untold, { place, untilMs: until, why: text }];
+    const untilMs = this.options.clock.monotonic() + leftMs;
+    this.#untold = [...this.#untold, { place, untilMs, why: text }];
     await this.call().catch(() => undefined);
   }
 

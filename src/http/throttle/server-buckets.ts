@@ -1,10 +1,10 @@
 /** The buckets of the servers, which the runs of one process share. */
 import type { Clock } from '../../model/clock.js';
-import { SharedResources } from '../../model/io.js';
+import { SharedResources } from '../../model/shared-resources.js';
 import type { Observer } from '../../model/observer.js';
-import type { Bans } from '../bans.js';
-import type { ExchangeHosts, LimitOptions, Quota } from '../exchange-hosts.js';
-import type { Failover } from '../retry/fallback-host.js';
+import type { Bans } from './bans.js';
+import type { ExchangeHosts, LimitOptions, Quota } from './exchange-hosts.js';
+import type { Failover } from './failover.js';
 import type { EgressGroup } from './group.js';
 import { GroupCount } from './group-count.js';
 import { RateMeter } from './meter.js';

@@ -1,31 +1,13 @@
 /** The permits of all requests of a run: one bucket per limit of a server. */
 import { CryptodlError, type ErrorCode } from '../../model/errors.js';
-import { bucketOfPlace, banKey } from '../bans.js';
-import { limitedBuckets } from '../exchange-hosts.js';
+import { bucketOfPlace, banKey } from './bans.js';
+import { limitedBuckets } from './exchange-hosts.js';
 import type { FetchRequest, Layer } from '../../model/fetch.js';
-import type { BucketState } from '../host-states.js';
-import type { EgressGroup } from './group.js';
 import type { Budget } from './window-count.js';
 import type { LongestWait } from './priority-queue.js';
 import type { LimiterTally } from './quota-bucket.js';
 import type { ServerBucket, ThrottleSetup } from './server-buckets.js';
 import { countsOf, sharedBuckets, sharedBucket } from './server-buckets.js';
-
-export interface ThrottleFigures {
-  /** Number of waits for a permit, and their sum in milliseconds. */
-  readonly waits: number;
-  readonly waitedMs: number;
-  /** Number of refusals by servers (429, 418). */
-  readonly refusals: number;
-  /** The same per bucket, for buckets with waits or refusals. */
-  readonly buckets: Readonly<Record<string, BucketFigures>>;
-  readonly group?: EgressGroup['state'];
-}
-
-interface BucketFigures extends Readonly<LimiterTally> {
-  /** The waits were mostly for a limit that the user set, or the user set the limit of the bucket. */
-  readonly isChosen: boolean;
-}
 
 export class Throttle {
   readonly #buckets: ReadonlyMap<string, ServerBucket>;
@@ -46,10 +28,14 @@ export class Throttle {
         sharedBucket(quota, { ...waits, name }, countOf, shared),
       ]),
     );
-    group?.onBan(({ place, untilMs: until }) => this.pause(bucketOfPlace(place), until - clock.monotonic()));
+    group?.onBan(({ place, untilMs }) => this.pause(bucketOfPlace(place), untilMs - clock.monotonic()));
   }
 
-  get figures(): ThrottleFigures {
+  /**
+   * Waits for a permit, their milliseconds, and refusals by servers (429, 418): of all buckets, and of each bucket that has some. `isChosen`:
+   * the waits were mostly for a limit that the user set, or the user set the limit of the bucket.
+   */
+  get figures() {
     const buckets = [...this.#tallies].flatMap(([name, { waits, waitedMs, refusals }]) => {
       if (waits + refusals === 0) return [];
       const { bucket, quota } = this.#of(name);
@@ -67,8 +53,8 @@ export class Throttle {
     };
   }
 
-  /** The buckets that this run has used, at this moment. */
-  get states(): BucketState[] {
+  /** The buckets that this run has used, at this moment. `window`: undefined for a rate. */
+  get states() {
     const { clock, group } = this.setup;
     const now = clock.monotonic();
     return [...this.#tallies.keys()].map((name) => {

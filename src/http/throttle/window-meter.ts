@@ -78,19 +78,19 @@ export class WindowMeter implements Meter {
    */
   #enter(nowMs: number): { window: number; at: number; leftMs: number; isSure: boolean } {
     const { windowMs } = this.budget;
-    const { fromMs: from, toMs: to } = this.serverTime(nowMs);
-    const window = Math.floor(from / windowMs);
+    const { fromMs, toMs } = this.serverTime(nowMs);
+    const window = Math.floor(fromMs / windowMs);
     if (window !== this.#window) {
       this.#window = window;
       this.#slowFrom = undefined;
     }
-    const at = from - window * windowMs;
-    return { window, at, leftMs: windowMs - at, isSure: Math.floor(to / windowMs) === window };
+    const at = fromMs - window * windowMs;
+    return { window, at, leftMs: windowMs - at, isSure: Math.floor(toMs / windowMs) === window };
   }
 }
 
 export interface ServerTime {
-  /** Epoch milliseconds. The time of the server lies between `from` and `to`. */
+  /** Epoch milliseconds. The time of the server lies between `fromMs` and `toMs`. */
   readonly fromMs: number;
   readonly toMs: number;
 }

@@ -15,7 +15,6 @@ const FLOOR_BYTES = 30 * 1024;
 const FLOOR_MS = 30_000;
 const NEVER = Number.POSITIVE_INFINITY;
 
-/** The deadlines of one attempt on the monotonic clock. `see` moves them when the attempt makes progress. */
 export class Watch {
   #totalAt: number;
   #headersAt = NEVER;
@@ -75,6 +74,7 @@ export class Watch {
     else this.#end('total-timeout', `not complete within ${durationText(totalTimeoutMs)}`);
   }
 
+  /** Moves the deadlines when the attempt makes progress. */
   see(sign: Sign, value: number): void {
     switch (sign) {
       case 'sent':

@@ -50,12 +50,10 @@ export function mapWireError(error: Error, url: string, proxy?: URL): Error {
   // undici reports the refusal of a proxy only in the text of its error. For `http:` addresses, its code is that of a misuse.
   const refused = /^Proxy (?:response|Authentication Required) \((\d+)\)/.exec(error.message);
   if (refused !== null) return proxyAnswered(Number(refused[1]), url, error);
-  if (error instanceof TunnelError)
-    return new CryptodlError(error.kind, error.message, {
-      cause: error,
-      hint: error.hint,
-      proxyFault: error.proxyFault,
-    });
+  if (error instanceof TunnelError) {
+    const { kind, message, hint, proxyFault } = error;
+    return new CryptodlError(kind, message, { cause: error, hint, proxyFault });
+  }
   if (error instanceof CryptodlError || error instanceof TypeError || MISUSE.test(code)) return error;
   if (!('code' in error)) return error;
   const kind =
@@ -146,11 +144,11 @@ export function statusError(
 }
 
 /** The longer of the waits that header and body ask for, in milliseconds; if they ask for none, `leastMs`. */
-function limitMs({ headers, receivedAt }: Answer, { untilMs: until, leastMs }: Refusal): number | undefined {
+function limitMs({ headers, receivedAt }: Answer, { untilMs = 0, leastMs }: Refusal): number | undefined {
   const serverNow = Date.parse(headers['date'] ?? '');
-  // `until` is compared with the `Date` header, which has whole seconds; without that header, with the clock of this machine.
+  // `untilMs` is compared with the `Date` header, which has whole seconds; without that header, with the clock of this machine.
   const now = Number.isNaN(serverNow) ? receivedAt : serverNow;
-  const waits = [retryAfterMs(headers) ?? 0, (until ?? Number.NaN) - now + 1000].filter((ms) => ms > 0);
+  const waits = [retryAfterMs(headers) ?? 0, untilMs - now + 1000].filter((ms) => ms > 0);
   return waits.length > 0 ? Math.max(...waits) : leastMs;
 }
 

@@ -8,14 +8,15 @@ export interface Connection {
   socket?: Socket;
 }
 
-interface Limit {
+export interface SocketLimit {
+  /** Direct sockets of all origins together, at most. The caller must send no more requests at the same time. */
   readonly most?: number | undefined;
   /** The open sockets of all pools that share `most`; by default those of this call alone. */
   readonly open?: Set<Connection> | undefined;
 }
 
 /** Makes clients that together have at most `most` sockets: before a further one is opened, an idle one is closed. */
-export function clientsWithin({ most, open = new Set() }: Limit): Required<Pool.Options>['factory'] {
+export function clientsWithin({ most, open = new Set() }: SocketLimit): Required<Pool.Options>['factory'] {
   const makeRoom = (): void => {
     if (open.size < (most ?? Number.POSITIVE_INFINITY)) return;
     for (const connection of open) {

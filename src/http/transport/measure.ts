@@ -1,18 +1,17 @@
-/** The layers that report requests, their waits and their attempts. `loadSignOf` turns the end of an attempt into a sign of the load of the host. */
+/** The layers that report requests, their waits and their attempts. */
 import type { Clock } from '../../model/clock.js';
-import type { AttemptEnd, FetchRequest, FetchResponse, Layer, Wait } from '../../model/fetch.js';
-import { CryptodlError } from '../../model/errors.js';
+import type { AttemptEnd, FetchRequest, FetchResponse, Layer, WaitReason } from '../../model/fetch.js';
 
 /** Each function is called at a beginning, and returns the function to call at the end. */
 export interface RequestFollower {
   /** A request with all its attempts and waits. A failed request has no response. */
   onRequest?(request: FetchRequest): (response?: FetchResponse) => void;
-  onWait?(reason: Wait, request: FetchRequest): () => void;
+  onWait?(reason: WaitReason, request: FetchRequest): () => void;
   onAttempt?(request: FetchRequest): (attempt: AttemptEnd) => void;
 }
 
 /** A layer outside of all layers that wait. It tells the followers of requests and waits. */
-export function follow(followers: readonly RequestFollower[]): Layer {
+export function followLayer(followers: readonly RequestFollower[]): Layer {
   return (next) => async (request, context) => {
     const ends = followers.map((follower) => follower.onRequest?.(request));
     const onWait: typeof context.onWait = (reason) => {
@@ -31,7 +30,7 @@ export function follow(followers: readonly RequestFollower[]): Layer {
   };
 }
 
-export function measure(clock: Clock, onAttempt: NonNullable<RequestFollower['onAttempt']>): Layer {
+export function measureLayer(clock: Clock, onAttempt: NonNullable<RequestFollower['onAttempt']>): Layer {
   return (next) => async (request, context) => {
     const begunAtMs = clock.monotonic();
     // Replaced when a socket is free and the request is sent.
@@ -40,17 +39,10 @@ export function measure(clock: Clock, onAttempt: NonNullable<RequestFollower['on
     let status: number | undefined;
     const ended = onAttempt(request);
     const { attemptId = '' } = context;
-    const report = (error?: unknown): void =>
-      ended({
-        request,
-        attemptId,
-        begunAtMs,
-        sentAtMs,
-        endedAtMs: clock.monotonic(),
-        firstByteMs,
-        status,
-        error,
-      });
+    const report = (error?: unknown): void => {
+      const endedAtMs = clock.monotonic();
+      ended({ request, attemptId, begunAtMs, sentAtMs, endedAtMs, firstByteMs, status, error });
+    };
     try {
       const response = await next(request, {
         ...context,
@@ -71,46 +63,4 @@ export function measure(clock: Clock, onAttempt: NonNullable<RequestFollower['on
       throw error;
     }
   };
-}
-
-/** The result of one attempt, for the search of the concurrency. */
-export interface LoadSign extends Pick<AttemptEnd, 'begunAtMs' | 'sentAtMs' | 'endedAtMs'> {
-  /**
-   * `refused`: the host refused the request, or did not accept the connection in time. `troubled`: the connection or the content
-   * was bad, possibly without any relation to the load. `other`: the result says nothing about the load.
-   */
-  readonly result: 'good' | 'refused' | 'troubled' | 'other';
-  /** The request was for an object, not for a sidecar. */
-  readonly isObject: boolean;
-  /** The event loop of this process is late. */
-  readonly isLate: boolean;
-}
-
-const REFUSED: ReadonlySet<string> = new Set([
-  'rate-limited',
-  'banned',
-  'http-server-error',
-  'connect-timeout',
-]);
-
-export function loadSignOf(
-  { request, begunAtMs, sentAtMs, endedAtMs, error }: AttemptEnd,
-  isLate: boolean,
-): LoadSign {
-  return {
-    begunAtMs,
-    sentAtMs,
-    endedAtMs,
-    result: resultOf(error),
-    // In the bucket of the archive, only requests for objects have an expectation.
-    isObject: request.expect !== undefined,
-    isLate,
-  };
-}
-
-function resultOf(error: unknown): LoadSign['result'] {
-  if (error === undefined) return 'good';
-  if (!(error instanceof CryptodlError)) return 'other';
-  if (REFUSED.has(error.code)) return 'refused';
-  return error.hostFault ? 'troubled' : 'other';
 }

@@ -7,15 +7,11 @@ import type { Clock } from '../../model/clock.js';
 import { proxyOf, type ProxyRules } from '../../files/proxies.js';
 import { DnsCache } from './dns-cache.js';
 import { openTunnel, TunnelError } from './socks.js';
-import { clientsWithin, type Connection } from './limited-clients.js';
+import { clientsWithin, type SocketLimit } from './limited-clients.js';
 
-export interface PoolOptions {
+export interface PoolOptions extends SocketLimit {
   /** Sockets per origin, at most. */
   readonly connections: number;
-  /** Direct sockets of all origins together, at most. The caller must send no more requests at the same time. */
-  readonly most?: number | undefined;
-  /** The open sockets of all pools that share `most`; by default those of this call alone. */
-  readonly open?: Set<Connection> | undefined;
   /** Milliseconds for which an idle socket is kept; 0 keeps none, but has no effect with `http2`. */
   readonly keepAliveMs: number;
   readonly connectTimeoutMs: number;
@@ -26,27 +22,9 @@ export interface PoolOptions {
   readonly clock: Pick<Clock, 'monotonic'>;
 }
 
-export interface PoolUse {
-  readonly sockets: number;
-  readonly busy: number;
-  /** Requests that wait for a socket. */
-  readonly queued: number;
-  /** Sockets at most. */
-  readonly most: number;
-}
+export type Pools = ReturnType<typeof createPools>;
 
-export interface Pools {
-  /** The proxy of an address; undefined without one. */
-  proxyOf(url: string): URL | undefined;
-  of(origin: string): Pick<Dispatcher, 'dispatch' | 'request'>;
-  /** Use of connections that are direct or through SOCKS. undici does not report the connections of a proxy agent. */
-  use(): PoolUse;
-  /** DNS figures of direct connections. */
-  dns(): DnsCache['figures'];
-  close(): Promise<void>;
-}
-
-export function createPools(options: PoolOptions): Pools {
+export function createPools(options: PoolOptions) {
   const pools = new Map<string, Pool>();
   const agents = new Map<string, ProxyAgent>();
   const dns = new DnsCache(options.clock);
@@ -67,8 +45,9 @@ export function createPools(options: PoolOptions): Pools {
   const agentOf = (uri: string): ProxyAgent =>
     new ProxyAgent({ ...shared, uri, requestTls: tls, proxyTls: tls, proxyTunnel: false, factory: tunnels });
   return {
+    /** The proxy of an address; undefined without one. */
     proxyOf: proxied,
-    of: (origin) => {
+    of: (origin: string): Pick<Dispatcher, 'dispatch' | 'request'> => {
       // The rules of proxies are read once for each origin, not for each request.
       const there = pools.get(origin);
       if (there !== undefined) return there;
@@ -77,6 +56,7 @@ export function createPools(options: PoolOptions): Pools {
         ? known(pools, origin, () => open(origin, proxy))
         : known(agents, proxy.href, agentOf);
     },
+    /** Connections that are direct or through SOCKS: undici does not report those of a proxy agent. `queued`: requests that wait for a socket. `most`: sockets. */
     use: () => {
       const sumOf = (figure: 'connected' | 'running' | 'queued'): number =>
         [...pools.values()].reduce((sum, { stats }) => sum + stats[figure], 0);
@@ -87,16 +67,16 @@ export function createPools(options: PoolOptions): Pools {
         most: Math.min(options.connections * pools.size, options.most ?? Number.POSITIVE_INFINITY),
       };
     },
+    /** DNS figures of direct connections. */
     dns: () => dns.figures,
-    close: async () => {
+    close: async (): Promise<void> => {
       await Promise.all([...pools.values(), ...agents.values()].map((dispatcher) => dispatcher.destroy()));
     },
   };
 }
 
-function tunnels(origin: string | URL, given: object): Pool {
-  return new Pool(origin, { ...given, factory: clientsWithin({}) });
-}
+const tunnels = (origin: string | URL, given: object): Pool =>
+  new Pool(origin, { ...given, factory: clientsWithin({}) });
 
 function tlsOptions({ connectTimeoutMs, authorities }: PoolOptions): { timeout: number; ca?: string[] } {
   const timeout = connectTimeoutMs;

@@ -5,7 +5,7 @@ import type { Layer } from '../../model/fetch.js';
 const MOST = 3;
 
 /** `hosts`: the host and port of each server to which a redirect may lead. */
-export function redirect(hosts: ReadonlySet<string>): Layer {
+export function redirectLayer(hosts: ReadonlySet<string>): Layer {
   return (next) => async (request, context) => {
     let url = request.url;
     for (let followed = 0; ; followed += 1) {

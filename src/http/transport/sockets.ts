@@ -3,21 +3,18 @@ import { readFileSync } from 'node:fs';
 import type { Clock } from '../../model/clock.js';
 import { usage } from '../../model/errors.js';
 import { unreadable } from '../../text/path-faults.js';
-import type { SharedResources } from '../../model/io.js';
+import type { SharedResources } from '../../model/shared-resources.js';
 import type { PoolOptions } from './pool.js';
 import type { Connection } from './limited-clients.js';
 
 /** Sockets for the listing, besides two per object in flight (zip and sidecar). */
 const SPARE_SOCKETS = 8;
 
-interface SocketLimits {
+export interface SocketOptions {
   readonly poolLimit: number | undefined;
   readonly poolLimitPerHost: number | undefined;
   /** Objects in flight at most. */
   readonly mostInFlight: number;
-}
-
-export interface SocketOptions extends SocketLimits {
   readonly keepAliveMs: number;
   readonly connectTimeoutMs: number;
   readonly http2: boolean;
@@ -32,7 +29,7 @@ export interface SocketScope {
   readonly common?: SharedResources | undefined;
 }
 
-export function socketsPerHost({ poolLimit, poolLimitPerHost, mostInFlight }: SocketLimits): number {
+export function socketsPerHost({ poolLimit, poolLimitPerHost, mostInFlight }: SocketOptions): number {
   const most = poolLimit ?? Number.POSITIVE_INFINITY;
   return Math.min(poolLimitPerHost ?? mostInFlight * 2 + SPARE_SOCKETS, most);
 }

@@ -63,7 +63,7 @@ const SLOWEST_BYTES_PER_SECOND = 16 * 1024;
  * The layer of timeouts. An attempt has four timeouts: for the headers, for silence within the body, for a slow body, and for the whole
  * attempt. That for the headers begins when the request is sent, after the wait for a socket, and again with each chunk of a sent body.
  */
-export function timeout(clock: Clock, options: Deadlines): Layer {
+export function timeoutLayer(clock: Clock, options: Deadlines): Layer {
   const expiries = new Expiries();
   return (next) => async (request, context) => {
     context.signal.throwIfAborted();

@@ -10,7 +10,7 @@ import { bodySize, type Body, type Expectation, type FetchResponse, type Layer }
  * the error carries the refused body as evidence. The published digest is requested together with the object. After a mismatch
  * it is requested again, past caches, because the archive replaces an object and its sidecar in two separate writes.
  */
-export const verify: Layer = (next) => (request, context) =>
+export const verifyLayer: Layer = (next) => (request, context) =>
   request.expect === undefined
     ? next(request, context)
     : verified(request.expect, request.bypassCache === true, () => next(request, context));
@@ -38,37 +38,30 @@ async function verified(
   const digest = await published;
   const difference = await digestDifference(expect, response, digest);
   if (difference === undefined) return response;
-  const { text, by } = difference;
   if (format?.hasEnd(tail) === false)
-    throw refuse('zip-truncated', `${text}; the ${format.name} is cut, it has no end record`, response);
-  if (by === 'length') throw refuse('length-mismatch', text, response);
+    throw refuse('zip-truncated', `${difference}; the ${format.name} is cut, it has no end record`, response);
+  if ((digest ?? expect.md5) === undefined) throw refuse('length-mismatch', difference, response);
   throw await explain(expect, response, difference);
 }
 
-interface Difference {
-  /** The expectation that the body does not meet. */
-  readonly by: 'etag' | 'sidecar' | 'length';
-  readonly text: string;
-}
-
-/** Without a published digest, the ETag of the listing decides; without both, the length. */
+/** What differs, in words; undefined for a body that meets its expectation. Without a published digest, the ETag of the listing decides; without both, the length. */
 async function digestDifference(
   expect: Expectation,
   response: FetchResponse,
   published: string | undefined,
-): Promise<Difference | undefined> {
+): Promise<string | undefined> {
   if (published !== undefined) {
     if (response.sha256 === published) return undefined;
-    return { by: 'sidecar', text: `SHA-256 is ${response.sha256}, the sidecar says ${published}` };
+    return `SHA-256 is ${response.sha256}, the sidecar says ${published}`;
   }
   if (expect.md5 !== undefined) {
     const md5 = await md5Of(response.body);
     if (md5 === expect.md5) return undefined;
-    return { by: 'etag', text: `MD5 is ${md5}, the listing's ETag says ${expect.md5}` };
+    return `MD5 is ${md5}, the listing's ETag says ${expect.md5}`;
   }
   const size = bodySize(response.body);
   if (expect.bytes === undefined || expect.bytes === size) return undefined;
-  return { by: 'length', text: `length is ${size} bytes, the listing says ${expect.bytes}` };
+  return `length is ${size} bytes, the listing says ${expect.bytes}`;
 }
 
 /**
@@ -79,7 +72,7 @@ async function digestDifference(
 async function explain(
   { bytes, md5: listed }: Expectation,
   response: FetchResponse,
-  { text }: Difference,
+  text: string,
 ): Promise<CryptodlError> {
   const expectedMd5 = md5OfEtag(response.headers['etag']) ?? listed;
   if (expectedMd5 === undefined) return refuse('checksum-mismatch', text, response);

@@ -1,8 +1,7 @@
 /** The days on which bars of several days open: no row is expected of a time in which none opens. */
 import type { HeldSpan } from '../held-objects.js';
-import { dayOf, type DayStart } from '../../model/calendar.js';
+import { calendarStart, dayOf, type DayStart } from '../../model/calendar.js';
 import { LONG_BAR_DAYS } from '../../convert/expected-rows.js';
-import { calendarStart } from '../../model/calendar-periods.js';
 export type BarOpenings = ReturnType<typeof barOpenings>;
 
 /**

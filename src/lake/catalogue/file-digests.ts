@@ -1,6 +1,6 @@
 /** Compares files of the lake with the digests of their last commits, before their rows leave the lake. */
 import { isFileError } from '../../convert/load-duckdb.js';
-import { fileFacts } from '../../files/publish.js';
+import { fileFacts } from '../../files/file-facts.js';
 import { memoized } from '../../model/by-name.js';
 import { CryptodlError, errnoOf } from '../../model/errors.js';
 import { mapOrdered } from '../../model/in-order.js';

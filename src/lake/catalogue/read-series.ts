@@ -6,7 +6,7 @@ import { inspectManifest } from '../inspect-manifest.js';
 import { seriesFolder } from '../layout.js';
 import type { Manifest } from '../manifest.js';
 import type { ObjectLine } from '../../model/manifest-line.js';
-import { fileSizes } from '../../files/publish.js';
+import { fileSizes } from '../../files/file-facts.js';
 import { listEntries } from '../walk-lake.js';
 import type { CryptodlError } from '../../model/errors.js';
 import { FORMATS, type Format, type Series } from '../../model/task.js';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { backingOf } from '../../files/backing.js';
 import { seriesFolder } from '../layout.js';
 import type { Manifest } from '../manifest.js';
-import { fileSize } from '../../files/publish.js';
+import { fileSize } from '../../files/file-facts.js';
 import { FORMATS, type Series } from '../../model/task.js';
 import type { Exchange } from '../../exchange/exchange.js';
 import { lakeFile, daysOf, type LakeFile } from './lake-file.js';

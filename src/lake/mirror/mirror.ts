@@ -10,7 +10,7 @@ import type { Backing, BackingTrial } from '../../files/backing.js';
 import { FOLDERS } from '../layout.js';
 import type { FollowedRequests } from '../../model/observer.js';
 import type { Clock } from '../../model/clock.js';
-import { SharedResources } from '../../model/io.js';
+import { SharedResources } from '../../model/shared-resources.js';
 import { createSerializer } from '../../model/in-order.js';
 import type { LakeBucket } from '../s3/bucket.js';
 import type { FileCopies } from './file-copies.js';

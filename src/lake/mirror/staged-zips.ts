@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 import * as v from 'valibot';
 import { STAGED_ZIPS } from '../layout.js';
 import { sha256Of, type LakeBucket } from '../s3/bucket.js';
-import { isLabel } from '../../text/label.js';
+import { isLabel } from '../../text/json.js';
 
 const Digest = v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/));
 const Label = v.pipe(v.string(), v.check(isLabel));

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { moveToQuarantine } from '../quarantine.js';
 import { seriesFolder } from '../layout.js';
-import { fileFacts, fileSize, type FileFacts } from '../../files/publish.js';
+import { fileFacts, fileSize, type FileFacts } from '../../files/file-facts.js';
 import { commitFiles } from '../commit-files.js';
 import type { PartitionPlan } from '../../model/task.js';
 import { readFooter } from '../../convert/parquet-footer.js';

@@ -2,7 +2,7 @@
 import { parsePeriod } from '../../model/calendar.js';
 import { areDisjoint, heldObject, type ObjectLine } from '../../model/manifest-line.js';
 import { checkSettings, differingSettings } from '../settings.js';
-import { fileFacts, fileSize } from '../../files/publish.js';
+import { fileFacts, fileSize } from '../../files/file-facts.js';
 import type { PartitionPlan, Task } from '../../model/task.js';
 import type { WriterContext } from './writer.js';
 import { readExistingFile, fetchedPeriods, overlaps, type ExistingFile } from './existing-file.js';

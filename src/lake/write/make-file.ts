@@ -10,7 +10,7 @@ import type { DuckDb } from '../../convert/duckdb.js';
 import { isLarge } from '../../convert/load-rows.js';
 import { readFooter } from '../../convert/parquet-footer.js';
 import { bringIn } from '../../files/backing.js';
-import { fileFacts, type FileFacts } from '../../files/publish.js';
+import { fileFacts, type FileFacts } from '../../files/file-facts.js';
 import { periodText } from '../../model/calendar.js';
 import { CryptodlError } from '../../model/errors.js';
 import type { PartitionPlan } from '../../model/task.js';

@@ -1,7 +1,6 @@
 /** Parsers for days and times. The days of `--from` and `--to` are those of the exchange, all times are UTC. */
-import { DAY_MS, monthOf, monthStart, parseDay } from '../../model/calendar.js';
+import { DAY_MS, monthOf, monthStart, parseDay, type CalendarPeriod } from '../../model/calendar.js';
 import { within, choice, invalid, parser, type Parse } from './parsers.js';
-import type { CalendarPeriod } from '../../model/calendar-periods.js';
 import { parseDurationMs } from '../../model/units.js';
 
 /** A date as given. The clock of the run decides which day a word means. */

@@ -1,5 +1,5 @@
 /** Words that only some verbs take: periods of the calendar, columns to rank by, markets to rank, and lists. */
-import type { CalendarPeriod } from '../../model/calendar-periods.js';
+import type { CalendarPeriod } from '../../model/calendar.js';
 import { MARKET_ALIASES } from '../../exchange/names.js';
 import { choice, type Parse } from './parsers.js';
 import type { Every } from './dates.js';

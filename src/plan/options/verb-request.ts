@@ -1,6 +1,6 @@
 /** The request of a verb, from the command line or from the library: the exchange, the options, and the surroundings of the call. */
 import type { Clock } from '../../model/clock.js';
-import type { SharedResources } from '../../model/io.js';
+import type { SharedResources } from '../../model/shared-resources.js';
 import type { Observer } from '../../model/observer.js';
 import type { Exchange } from '../../exchange/exchange.js';
 import type { Surroundings } from '../../files/environment.js';

@@ -1,5 +1,5 @@
 /** The selection of a run: the contexts in which it is made, its parts, and its description. */
-import type { Quota } from '../../http/exchange-hosts.js';
+import type { Quota } from '../../http/throttle/exchange-hosts.js';
 import type { LakePaths } from '../../lake/layout.js';
 import type { OrderChange } from '../../lake/change-orders.js';
 import type { OrderTerms } from '../../lake/order.js';

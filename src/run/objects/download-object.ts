@@ -14,7 +14,7 @@ import { publishedDigest } from '../../exchange/archive-client.js';
 import { urlPathOf } from '../../exchange/keys.js';
 import { beginsWithHeader, type ReceivedObject } from '../../convert/csv-input.js';
 import type { ReceivedZip, Session } from '../session/session.js';
-import { isLabel } from '../../text/label.js';
+import { isLabel } from '../../text/json.js';
 
 /** The session of a run. Temporary files are made in `runFolder`. */
 export interface DownloadContext extends Pick<Session, 'fetch' | 'runFolder' | 'live' | 'exchange' | 'zips'> {

@@ -1,6 +1,5 @@
 /** The number of objects in flight: fixed by the user, or the lowest level at which the host delivers the most objects per second. */
-import type { Settled } from '../../http/host-states.js';
-import type { LoadSign } from '../../http/transport/measure.js';
+import type { LoadSign } from '../../http/load-sign.js';
 import { withinOpenFiles } from '../../files/machine.js';
 import type { ConcurrencyOption } from '../../plan/options/network-flags.js';
 import { LevelSearch, type LevelReason, type Step } from './level-search.js';
@@ -66,8 +65,8 @@ export class Concurrency {
     this.#meter = new Throughput(level, this.#search.turns, 0);
   }
 
-  /** Undefined at the maximum, before the first object, and while the level grows without failures. */
-  get settled(): Settled | undefined {
+  /** A level below the maximum, and why it does not grow. Undefined at the maximum, before the first object, and while the level grows without failures. */
+  get settled() {
     const { heldBy: why } = this.#search;
     // No level is known before the first object has arrived.
     if (!this.#hasObject || why === undefined) return undefined;

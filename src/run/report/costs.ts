@@ -1,5 +1,5 @@
 /** The times that a run loses: waits and failed attempts, and the delay of its own event loop. */
-import type { AttemptEnd, Wait } from '../../model/fetch.js';
+import type { AttemptEnd, WaitReason } from '../../model/fetch.js';
 import type { RequestFollower } from '../../http/transport/measure.js';
 import type { Clock } from '../../model/clock.js';
 import { Counters } from '../../model/counters.js';
@@ -20,14 +20,14 @@ export class Costs implements RequestFollower {
   /** Milliseconds of a request that has been in flight or waiting since the beginning. */
   #shareMs = 0;
   #at: number;
-  readonly #waiting = new Counters<Wait>();
-  readonly #ms = new Counters<`waits.${Wait}` | `failures.${ErrorCode}`>();
+  readonly #waiting = new Counters<WaitReason>();
+  readonly #ms = new Counters<`waits.${WaitReason}` | `failures.${ErrorCode}`>();
 
   constructor(private readonly clock: Pick<Clock, 'monotonic'>) {
     this.#at = clock.monotonic();
   }
 
-  waiting(reason: Wait): number {
+  waiting(reason: WaitReason): number {
     return this.#waiting.of(reason);
   }
 
@@ -45,7 +45,7 @@ export class Costs implements RequestFollower {
     };
   }
 
-  onWait(reason: Wait): () => void {
+  onWait(reason: WaitReason): () => void {
     const end = this.#begin();
     this.#waiting.add(reason);
     return () => {

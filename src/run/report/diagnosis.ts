@@ -1,5 +1,5 @@
 /** The avoidable part of the time of a run, and the flag that changes it. */
-import type { Wait } from '../../model/fetch.js';
+import type { WaitReason } from '../../model/fetch.js';
 import type { ErrorCode } from '../../model/errors.js';
 import { countText, numberText } from '../../model/units.js';
 import { row } from './closing-block.js';
@@ -25,7 +25,7 @@ type Bottleneck = readonly [what: string, advice: string];
 
 function bottleneckText(run: Diagnosed): string | undefined {
   const { waits, failures } = run.network.costMs;
-  const costs: Readonly<Partial<Record<Wait | ErrorCode, number>>> = { ...waits, ...failures };
+  const costs: Readonly<Partial<Record<WaitReason | ErrorCode, number>>> = { ...waits, ...failures };
   const texts = { ...BOTTLENECKS, permit: longestWaits(run.network) };
   const [worst] = (Object.keys(texts) as (keyof typeof texts)[])
     .map((cost) => ({ text: texts[cost], ms: costs[cost] ?? 0 }))
@@ -58,7 +58,7 @@ const BOTTLENECKS = {
   'headers-timeout': ['--headers-timeout', TIMEOUT],
   'idle-timeout': ['--idle-timeout', TIMEOUT],
   'total-timeout': ['--total-timeout', TIMEOUT],
-} as const satisfies Partial<Record<Wait | ErrorCode, Bottleneck>>;
+} as const satisfies Partial<Record<WaitReason | ErrorCode, Bottleneck>>;
 
 /** The rate limit with the longest waits for permits. */
 function longestWaits({ limiter }: NetworkFigures): Bottleneck {

@@ -3,7 +3,6 @@ import { createHistogram, type RecordableHistogram } from 'node:perf_hooks';
 import { Counters } from '../../model/counters.js';
 import { CryptodlError, type ErrorCode } from '../../model/errors.js';
 import { hostOf, type AttemptEnd } from '../../model/fetch.js';
-import type { OpenBreaker } from '../../http/host-states.js';
 import type { RetryEvent } from '../../model/observer.js';
 import type { BreakerState } from '../../http/retry/host-breaker.js';
 
@@ -81,7 +80,8 @@ export class Figures {
     host.leftMs = leftMs;
   }
 
-  get openBreakers(): OpenBreaker[] {
+  /** The breakers that are not closed. `leftMs`: before the host gets a request again; 0 for a breaker that is not open. */
+  get openBreakers() {
     return [...this.#hosts].flatMap(([host, { breaker: state, leftMs }]) => {
       if (state === 'closed') return [];
       return [{ host, state, leftMs: state === 'open' ? Math.round(leftMs()) : 0 }];

@@ -1,6 +1,7 @@
 /** A run at this moment: its phase, its counts, its times and its work in progress. All views of a run read them here. */
-import type { AttemptEnd, FetchRequest, Wait } from '../../model/fetch.js';
-import type { HostStates } from '../../http/host-states.js';
+import type { AttemptEnd, FetchRequest, WaitReason } from '../../model/fetch.js';
+import type { RetryBudget } from '../../http/retry/budget.js';
+import type { Throttle } from '../../http/throttle/throttle.js';
 import type { RequestFollower } from '../../http/transport/measure.js';
 import type { Clock } from '../../model/clock.js';
 import { Counters } from '../../model/counters.js';
@@ -8,7 +9,7 @@ import type { ExitCode } from '../../model/exit-code.js';
 import type { Observer } from '../../model/observer.js';
 import type { PlanTotals } from '../../model/task.js';
 import type { Work, WorkStage, WorkSubject } from '../../model/work.js';
-import type { RunCount } from './figures.js';
+import type { Figures, RunCount } from './figures.js';
 import type { NetworkFigures } from './network-figures.js';
 import type { Tally } from './tally.js';
 
@@ -37,6 +38,17 @@ export type RunPhase =
   | 'working'
   | 'ending'
   | 'ended';
+
+/** The state of the hosts of a run at a moment. */
+export interface HostStates {
+  /** The buckets that the run has used. */
+  readonly buckets: Throttle['states'];
+  readonly breakers: Figures['openBreakers'];
+  /** The proxies that do not work, of several. */
+  readonly deadProxies?: readonly string[];
+  /** By host. */
+  readonly retryBudgets: Readonly<Record<string, RetryBudget['state']>>;
+}
 
 /** A follower of a run that does something of its own at the moments of the run. */
 export interface RunFollower {
@@ -163,7 +175,7 @@ export class LiveRun implements RequestFollower {
     return this.#add({ stage: 'request', name: request.url }, stage);
   }
 
-  onWait(reason: Wait, { url }: FetchRequest): () => void {
+  onWait(reason: WaitReason, { url }: FetchRequest): () => void {
     return this.#add({ stage: 'wait', name: `${reason}: ${url}` });
   }
 

@@ -1,6 +1,6 @@
 /** All network figures of a run at a moment. */
 import type { RequestCount } from '../../model/observer.js';
-import type { ThrottleFigures } from '../../http/throttle/throttle.js';
+import type { Throttle } from '../../http/throttle/throttle.js';
 import type { Clock } from '../../model/clock.js';
 import type { Concurrency } from '../queue/concurrency.js';
 import type { Costs } from './costs.js';
@@ -30,7 +30,10 @@ export function networkFigures(measured: Measured) {
     const hours = Math.max(clock.monotonic() - openedAt, 1) / 3_600_000;
     const sockets = pools.use();
     const refusalsPerHour = Math.round(throttle.figures.refusals / hours);
-    const limiter: ThrottleFigures & { refusalsPerHour: number } = { ...throttle.figures, refusalsPerHour };
+    const limiter: Throttle['figures'] & { refusalsPerHour: number } = {
+      ...throttle.figures,
+      refusalsPerHour,
+    };
     return {
       ...figures.figures,
       /** Objects that may be in flight now, and how often failures lowered this number. */

@@ -1,17 +1,16 @@
 /** The requests of a run to the hosts of an exchange: one stack of layers, and the listing, sidecars and REST that use it. */
 import { join } from 'node:path';
-import { Bans } from '../../http/bans.js';
+import { Bans } from '../../http/throttle/bans.js';
 import { MOST_AT_ONCE } from '../../plan/options/network-flags.js';
 import type { Fetch } from '../../model/fetch.js';
-import type { HostStates } from '../../http/host-states.js';
 import { ResponseCache } from '../../http/response-cache.js';
-import { Failover } from '../../http/retry/fallback-host.js';
+import { Failover } from '../../http/throttle/failover.js';
 import type { RetryBudget } from '../../http/retry/budget.js';
 import { createStack } from '../../http/stack.js';
 import type { Stack } from '../../http/stack-options.js';
 import { egressGroupOf } from '../../http/throttle/group.js';
 import { usage } from '../../model/errors.js';
-import { openFiles } from '../../files/machine.js';
+import { openFileLimit } from '../../files/machine.js';
 import type { Observer } from '../../model/observer.js';
 import { stateFolder } from '../../files/environment.js';
 import { proxiesOf } from '../../files/proxies.js';
@@ -24,7 +23,7 @@ import { Costs } from '../report/costs.js';
 import { LoopDelay } from '../report/costs.js';
 import { Figures } from '../report/figures.js';
 import { networkFigures } from '../report/network-figures.js';
-import type { LiveRun } from '../report/live-run.js';
+import type { HostStates, LiveRun } from '../report/live-run.js';
 import { marketsOf } from '../../plan/select/select-datasets.js';
 import { archiveAnswers, probeSidecar } from '../../exchange/archive-client.js';
 import { openListing } from '../../exchange/listing.js';
@@ -176,7 +175,7 @@ function warnOfMany(
   const [allowed, fits] = [allowedInFlight(concurrency), mostInFlight(concurrency)];
   if (fits < allowed)
     observer.warn(
-      `--concurrency is ${fits} instead of ${allowed}: this process may open only ${openFiles()} files (ulimit -n)`,
+      `--concurrency is ${fits} instead of ${allowed}: this process may open only ${openFileLimit()} files (ulimit -n)`,
     );
   const most = verb === 'metrics' && joined === undefined ? REST_MOST : MOST_AT_ONCE;
   if (concurrency.kind !== 'fixed' || concurrency.limit <= most) return;

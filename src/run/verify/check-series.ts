@@ -13,7 +13,7 @@ import { linkedZipFolders, unlistedFiles, unlistedZips } from './unlisted-files.
 import { inspectRows } from '../../convert/inspect-rows.js';
 import { findDataset } from '../../exchange/exchange-spec.js';
 import { entryAt, firstSymlink, isIrregular } from '../../files/path-checks.js';
-import { fileFacts, fileSize, type FileFacts } from '../../files/publish.js';
+import { fileFacts, fileSize, type FileFacts } from '../../files/file-facts.js';
 
 export interface SeriesCheck {
   readonly folder: SeriesFolder;

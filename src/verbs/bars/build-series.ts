@@ -6,7 +6,7 @@ import { join, basename } from 'node:path';
 import { unreadableFile } from '../../lake/catalogue/file-digests.js';
 import { backingOf } from '../../files/backing.js';
 import { seriesFolder, stagingFolder } from '../../lake/layout.js';
-import { fileSize, fileFacts } from '../../files/publish.js';
+import { fileSize, fileFacts } from '../../files/file-facts.js';
 import { dayText, monthOf } from '../../model/calendar.js';
 import type { BarRule } from './bar-rule.js';
 import { missingDays, sourceName } from './source.js';

@@ -8,7 +8,7 @@ import { bytesText, countText, durationText, instantText } from '../../model/uni
 import { TOOL_VERSION } from '../../model/version.js';
 import { connectRedis } from '../../http/redis/connection.js';
 import { shownRedis } from '../../http/redis/redis-errors.js';
-import type { Bans } from '../../http/bans.js';
+import type { Bans } from '../../http/throttle/bans.js';
 
 /** Fails when DuckDB cannot be loaded. The entry of the program refuses an older Node. */
 export async function checkVersions(duckdbVersion: () => Promise<string>): Promise<CheckResult> {

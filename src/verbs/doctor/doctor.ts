@@ -9,7 +9,7 @@ import { widthOf } from '../../text/wrap.js';
 import { existsSync } from 'node:fs';
 import { once, setMaxListeners } from 'node:events';
 import { duckdbVersion } from '../../convert/load-duckdb.js';
-import { Bans } from '../../http/bans.js';
+import { Bans } from '../../http/throttle/bans.js';
 import { proxyLabels, proxiesOf } from '../../files/proxies.js';
 import { createAttempt } from '../../http/stack.js';
 import type { AttemptOptions } from '../../http/stack-options.js';

@@ -7,7 +7,8 @@ import { checkedFolder, entryAt, readRegularFile } from '../../files/path-checks
 import { mkdir, rm, stat, writeFile } from 'node:fs/promises';
 import { refuseForeignFile } from '../../files/own-file.js';
 import { stagedBeside } from '../../files/temp-files.js';
-import { fileFacts, publish } from '../../files/publish.js';
+import { publish } from '../../files/publish.js';
+import { fileFacts } from '../../files/file-facts.js';
 import { fieldsOf, parseJson } from '../../text/json.js';
 import { createHash } from 'node:crypto';
 import type { DayRange } from '../../lake/catalogue/spans.js';

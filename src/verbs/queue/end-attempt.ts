@@ -2,7 +2,7 @@
 import { Counters, type Counts } from '../../model/counters.js';
 import { CryptodlError } from '../../model/errors.js';
 import type { Serialize } from '../../model/in-order.js';
-import type { SharedResources } from '../../model/io.js';
+import type { SharedResources } from '../../model/shared-resources.js';
 import type { VerbRequest } from '../../plan/options/verb-request.js';
 import type { Pipeline } from '../../run/session/pipeline.js';
 import type { VerbCall } from '../../run/verb/verb.js';

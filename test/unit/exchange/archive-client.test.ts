@@ -2,7 +2,7 @@
 import { VERBS } from '../../../src/main.js';
 import { expect, it } from 'vitest';
 import type { Fetch } from '../../../src/model/fetch.js';
-import { Failover } from '../../../src/http/retry/fallback-host.js';
+import { Failover } from '../../../src/http/throttle/failover.js';
 import { resolveOptions } from '../../../src/plan/options/resolve.js';
 import { archiveAnswers } from '../../../src/exchange/archive-client.js';
 import { loadBinance } from '../../../src/exchange/binance/binance.js';

@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { availableParallelism, totalmem } from 'node:os';
 import { dirname, join } from 'node:path';
 import { expect, it } from 'vitest';
-import { cores, memoryLimitBytes, openFiles, withinOpenFiles } from '../../../src/files/machine.js';
+import { cores, memoryLimitBytes, openFileLimit, withinOpenFiles } from '../../../src/files/machine.js';
 import { scratchFolder } from '../../helpers/folders.js';
 
 const scratch = scratchFolder();
@@ -92,9 +92,9 @@ it('openFiles is the soft limit of the process', () => {
     rootWith({
       'proc/self/limits': `Max processes  96382  96382  processes\nMax open files  ${soft}  4096  files\n`,
     });
-  expect(openFiles(limits('64'))).toBe(64);
-  expect(openFiles(limits('unlimited'))).toBeUndefined();
-  expect(openFiles(rootWith({}))).toBeUndefined();
+  expect(openFileLimit(limits('64'))).toBe(64);
+  expect(openFileLimit(limits('unlimited'))).toBeUndefined();
+  expect(openFileLimit(rootWith({}))).toBeUndefined();
 });
 
 it.each([

@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { Bans } from '../../../src/http/bans.js';
+import { Bans } from '../../../src/http/throttle/bans.js';
 import { scratchFolder } from '../../helpers/folders.js';
 import { VirtualClock } from '../../helpers/virtual-clock.js';
 

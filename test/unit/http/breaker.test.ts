@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { CryptodlError, isNoAnswer } from '../../../src/model/errors.js';
 import type { ErrorCode } from '../../../src/model/errors.js';
 import type { Fetch, FetchResponse } from '../../../src/model/fetch.js';
-import { breaker } from '../../../src/http/retry/breaker.js';
+import { breakerLayer } from '../../../src/http/retry/breaker.js';
 import type { BreakerOptions } from '../../../src/http/retry/host-breaker.js';
 import { answer, context, refusal, REQUEST } from '../../helpers/requests.js';
 import { VirtualClock } from '../../helpers/virtual-clock.js';
@@ -30,7 +30,7 @@ function guarded(changes: Partial<Omit<BreakerOptions, 'clock'>> = {}) {
       ? Promise.resolve(answer('', host.says))
       : Promise.reject(new CryptodlError(host.says, 'said by the test', { hint: 'hint of the test' }));
   };
-  const layer = breaker({ clock, ...SETTINGS, ...changes })(next);
+  const layer = breakerLayer({ clock, ...SETTINGS, ...changes })(next);
   const ask = async (what: Answer, times = 1, request = REQUEST): Promise<void> => {
     host.says = what;
     for (let time = 0; time < times; time += 1) await layer(request, context()).catch(() => undefined);
@@ -48,7 +48,7 @@ function held(changes: Partial<BreakerOptions> = {}) {
   const clock = new VirtualClock();
   const flying: { resolve: (response: FetchResponse) => void; reject: (error: Error) => void }[] = [];
   const next: Fetch = () => new Promise((resolve, reject) => flying.push({ resolve, reject }));
-  const layer = breaker({ clock, ...SETTINGS, ...changes })(next);
+  const layer = breakerLayer({ clock, ...SETTINGS, ...changes })(next);
   const start = (): void => void layer(REQUEST, context()).catch(() => undefined);
   const fail = async (code: ErrorCode): Promise<void> => {
     flying.shift()?.reject(new CryptodlError(code, 'said by the test'));
@@ -392,7 +392,7 @@ describe('the states of a host', () => {
             });
           });
         const options = { clock, ...SETTINGS };
-        const fetch = breaker({
+        const fetch = breakerLayer({
           ...options,
           onChange: (_, state) => {
             const isServing = now() === 'open' && state === 'closed' && isLateSuccess && !isBlocked;

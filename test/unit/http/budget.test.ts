@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Fetch, FetchContext } from '../../../src/model/fetch.js';
-import { RetryBudget, retryBudget } from '../../../src/http/retry/budget.js';
+import { RetryBudget, budgetLayer } from '../../../src/http/retry/budget.js';
 import { answer, context, REQUEST } from '../../helpers/requests.js';
 import { VirtualClock } from '../../helpers/virtual-clock.js';
 
@@ -191,7 +191,7 @@ describe('the cost of an attempt', () => {
       left[again] += 1;
       return new Promise(() => undefined);
     };
-    const fetch = retryBudget({ clock, maxWaitMs: MAX_WAIT_MS, mostAtOnce: () => most })(next);
+    const fetch = budgetLayer({ clock, maxWaitMs: MAX_WAIT_MS, mostAtOnce: () => most })(next);
     const ask = async (times: number, again?: FetchContext['again']): Promise<void> => {
       for (let time = 0; time < times; time += 1) void fetch(REQUEST, { ...context(), again, onWait });
       await clock.advance(0);

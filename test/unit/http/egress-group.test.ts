@@ -8,7 +8,7 @@ import { GroupCount } from '../../../src/http/throttle/group-count.js';
 import { CALL } from '../../../src/http/throttle/group-script.js';
 import type { Told, ToldWindow } from '../../../src/http/throttle/group-script.js';
 import { EgressGroup, egressGroupOf } from '../../../src/http/throttle/group.js';
-import { SharedResources } from '../../../src/model/io.js';
+import { SharedResources } from '../../../src/model/shared-resources.js';
 import { VirtualClock } from '../../helpers/virtual-clock.js';
 
 type Reply = string | number | Error | readonly Reply[];

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../../src/model/errors.js';
 import type { ErrorCode } from '../../../src/model/errors.js';
 import type { Fetch, FetchRequest } from '../../../src/model/fetch.js';
-import { breaker } from '../../../src/http/retry/breaker.js';
-import { fallbackHost } from '../../../src/http/retry/fallback-host.js';
+import { breakerLayer } from '../../../src/http/retry/breaker.js';
+import { fallbackLayer } from '../../../src/http/retry/fallback-host.js';
 import { answer, context, refusal, REQUEST } from '../../helpers/requests.js';
 import { VirtualClock } from '../../helpers/virtual-clock.js';
 
@@ -23,7 +23,7 @@ function hosts(first: Says, other: Says) {
     if (says === 200) return Promise.resolve(answer('x'));
     return Promise.reject(typeof says === 'string' ? new CryptodlError(says, 'said by the test') : says);
   };
-  const layer = fallbackHost(FIRST, OTHER)(host);
+  const layer = fallbackLayer(FIRST, OTHER)(host);
   const fetch = (url = URL_) => layer({ ...REQUEST, url }, context());
   return { asked, fetch, urls: () => asked.map(({ url }) => url) };
 }
@@ -90,8 +90,8 @@ describe('the other host of the same objects', () => {
 
   it('does not exist where none is configured', () => {
     const host: Fetch = () => Promise.reject(new CryptodlError('breaker-open', 'said by the test'));
-    expect(fallbackHost(FIRST)(host)).toBe(host);
-    expect(fallbackHost(FIRST, FIRST)(host)).toBe(host);
+    expect(fallbackLayer(FIRST)(host)).toBe(host);
+    expect(fallbackLayer(FIRST, FIRST)(host)).toBe(host);
   });
 
   it('each of the two has its own breaker, and the first is used again after its open time', async () => {
@@ -104,14 +104,14 @@ describe('the other host of the same objects', () => {
         ? Promise.reject(new CryptodlError('http-server-error', 'down'))
         : Promise.resolve(answer());
     };
-    const guarded = breaker({
+    const guarded = breakerLayer({
       clock,
       breakerOpenMs: 30_000,
       blockedWaitMs: 60_000,
       breakerFailures: 5,
       breakerSuccesses: 3,
     })(host);
-    const fetch = fallbackHost(FIRST, OTHER)(guarded);
+    const fetch = fallbackLayer(FIRST, OTHER)(guarded);
     const ask = () => fetch({ ...REQUEST, url: URL_ }, context()).catch(() => undefined);
     for (let time = 0; time < 8; time += 1) await ask();
     expect(asked).toEqual([

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../../src/model/errors.js';
 import type { Fetch, FetchContext, Priority } from '../../../src/model/fetch.js';
-import { limitInFlight } from '../../../src/http/transport/in-flight.js';
+import { limitInFlight } from '../../../src/http/throttle/in-flight.js';
 import { answer, context, refusal, REQUEST } from '../../helpers/requests.js';
 import { VirtualClock } from '../../helpers/virtual-clock.js';
 

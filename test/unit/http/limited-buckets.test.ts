@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { limitedBuckets } from '../../../src/http/exchange-hosts.js';
+import { limitedBuckets } from '../../../src/http/throttle/exchange-hosts.js';
 import { loadBinance } from '../../../src/exchange/binance/binance.js';
 
 it('limits of buckets hold together with --request-interval and --requests-per-minute', () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../../src/model/errors.js';
 import type { AttemptEnd, Fetch, FetchContext, FetchResponse, Sign } from '../../../src/model/fetch.js';
-import { measure, loadSignOf } from '../../../src/http/transport/measure.js';
+import { measureLayer } from '../../../src/http/transport/measure.js';
 import { answer, context, REQUEST } from '../../helpers/requests.js';
 import { VirtualClock } from '../../helpers/virtual-clock.js';
 
@@ -21,7 +21,7 @@ function measured() {
       reject = refuse;
     });
   };
-  const layer = measure(clock, () => {
+  const layer = measureLayer(clock, () => {
     counts.begun += 1;
     return (attempt) => told.push(attempt);
   });
@@ -102,25 +102,11 @@ describe('the measure of an attempt', () => {
   });
 
   it('needs no listener for the signs', async () => {
-    const layer = measure(new VirtualClock(), () => () => undefined);
+    const layer = measureLayer(new VirtualClock(), () => () => undefined);
     const next: Fetch = (_, { onActivity }) => {
       onActivity?.('sent');
       return Promise.resolve(answer('it'));
     };
     expect((await layer(next)(REQUEST, context())).status).toBe(200);
   });
-});
-
-it.each([
-  ['good', undefined],
-  ['other', Object.assign(new Error('of this machine'), { code: 'banned' })],
-  ['other', new CryptodlError('disk', 'full')],
-  ['troubled', new CryptodlError('connection-lost', 'x')],
-  ['refused', new CryptodlError('connect-timeout', 'x')],
-  ['refused', new CryptodlError('rate-limited', 'x')],
-] as const)('an attempt is a sign of load: %s, %o', (result, error) => {
-  const times = { begunAtMs: 1, sentAtMs: 2, endedAtMs: 3 };
-  const ended = { request: REQUEST, attemptId: '', firstByteMs: 1, status: 200, error, ...times };
-  expect(loadSignOf(ended, true)).toEqual({ ...times, result, isObject: false, isLate: true });
-  expect(loadSignOf({ ...ended, request: { ...REQUEST, expect: {} } }, false).isObject).toBe(true);
 });

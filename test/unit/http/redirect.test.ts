@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../../src/model/errors.js';
 import type { Fetch, FetchContext, FetchRequest } from '../../../src/model/fetch.js';
-import { redirect } from '../../../src/http/transport/redirect.js';
+import { redirectLayer } from '../../../src/http/transport/redirect.js';
 import { answer, context, refusal, REQUEST } from '../../helpers/requests.js';
 
 const HTTPS = 'https://archive.test/data/a.zip';
@@ -18,7 +18,7 @@ function pointing(...locations: (string | undefined)[]) {
       ? Promise.resolve(answer('x'))
       : Promise.reject(new CryptodlError('redirect-refused', MOVED.message, { location }));
   };
-  const layer = redirect(new Set(['origin.test', 'local.test:8080']))(host);
+  const layer = redirectLayer(new Set(['origin.test', 'local.test:8080']))(host);
   const fetch = (url: string, more: Partial<FetchRequest> = {}) =>
     layer({ ...REQUEST, ...more, url }, context());
   return { asked, fetch, urls: () => asked.map(({ request }) => request.url) };
@@ -94,7 +94,7 @@ describe('redirects', () => {
     'leave other failures alone: %s',
     async (error) => {
       const host: Fetch = () => Promise.reject(error);
-      await expect(redirect(new Set())(host)(REQUEST, context())).rejects.toBe(error);
+      await expect(redirectLayer(new Set())(host)(REQUEST, context())).rejects.toBe(error);
     },
   );
 

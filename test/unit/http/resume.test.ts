@@ -7,9 +7,9 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../../src/model/clock.js';
 import type { Fetch, FetchRequest } from '../../../src/model/fetch.js';
-import { retry } from '../../../src/http/retry/retry.js';
+import { retryLayer } from '../../../src/http/retry/retry.js';
 import { Sink } from '../../../src/http/transport/sink.js';
-import { verify } from '../../../src/http/transport/verify-body.js';
+import { verifyLayer } from '../../../src/http/transport/verify-body.js';
 import { openFiles, scratchFolder } from '../../helpers/folders.js';
 import { randoms } from '../../helpers/randoms.js';
 import { answer, context, refusal } from '../../helpers/requests.js';
@@ -85,7 +85,7 @@ function request(url: string, more: Partial<FetchRequest> = {}): FetchRequest & 
 /** The one retry layer over the wire, without delays. */
 function retried(next: Fetch = wire(), retries = 30): Fetch {
   const backoff = { retryStrategy: 'fixed', retryDelayMs: 0, retryFactor: 1, retryMaxDelayMs: 0 } as const;
-  return retry({ clock: systemClock, ...backoff, retries, maxWaitMs: 60_000 })(next);
+  return retryLayer({ clock: systemClock, ...backoff, retries, maxWaitMs: 60_000 })(next);
 }
 
 async function expectWhole(fetch: Fetch, asked: FetchRequest & { spoolPath: string }, body = WHOLE) {
@@ -247,7 +247,7 @@ describe('a spool file that has changed', () => {
       }
       return next(inner, how);
     };
-    await expectWhole(retried(verify(tampering)), changed);
+    await expectWhole(retried(verifyLayer(tampering)), changed);
     expect(asked.map(({ from }) => from !== undefined)).toEqual([false, true, false]);
   });
 });

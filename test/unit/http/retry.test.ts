@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { Fetch, FetchContext, FetchRequest, PartialBody } from '../../../src/model/fetch.js';
-import { breaker } from '../../../src/http/retry/breaker.js';
-import { retryBudget } from '../../../src/http/retry/budget.js';
-import { Failover } from '../../../src/http/retry/fallback-host.js';
-import { retry } from '../../../src/http/retry/retry.js';
+import { breakerLayer } from '../../../src/http/retry/breaker.js';
+import { budgetLayer } from '../../../src/http/retry/budget.js';
+import { Failover } from '../../../src/http/throttle/failover.js';
+import { retryLayer } from '../../../src/http/retry/retry.js';
 import type { RetryOptions } from '../../../src/http/retry/retry.js';
 import { CryptodlError } from '../../../src/model/errors.js';
 import type { ErrorCode } from '../../../src/model/errors.js';
@@ -46,7 +46,7 @@ function retried(script: Script, changes: Partial<Omit<RetryOptions, 'clock'>> =
     onRetry: (event) => events.push(event),
     ...changes,
   };
-  return { clock, asked, events, host, options, fetch: retry(options)(host) };
+  return { clock, asked, events, host, options, fetch: retryLayer(options)(host) };
 }
 
 /** Runs one request to its end, however long it takes. */
@@ -68,7 +68,7 @@ describe('retry', () => {
     const { clock, options } = retried([]);
     let calls = 0;
     const lost = new CryptodlError('connection-lost', 'lost');
-    const fetch = retry(options)(() => Promise.reject((calls += 1) === 1 ? lost : error));
+    const fetch = retryLayer(options)(() => Promise.reject((calls += 1) === 1 ? lost : error));
     const ended = fetch(REQUEST, context()).catch((reason: unknown) => reason);
     await clock.advance(DAY_MS);
     expect(await ended).toBe(error);
@@ -107,7 +107,7 @@ describe('retry', () => {
       calls += 1;
       return Promise.reject(new TypeError('x is not a function'));
     };
-    await expect(retry(options)(broken)(REQUEST, context())).rejects.toThrow(TypeError);
+    await expect(retryLayer(options)(broken)(REQUEST, context())).rejects.toThrow(TypeError);
     expect(calls).toBe(1);
   });
 
@@ -149,7 +149,7 @@ describe('retry', () => {
       200,
     ]);
     const buckets = { archive: { permitsPerSecond: 1000, burst: 1000 } };
-    const paced = retry(options)(throttleOf(clock, buckets).layer(host));
+    const paced = retryLayer(options)(throttleOf(clock, buckets).layer(host));
     const response = paced(REQUEST, context());
     await clock.advance(DAY_MS);
     expect((await response).status).toBe(200);
@@ -165,7 +165,7 @@ describe('retry', () => {
       isOpen
         ? Promise.reject(new CryptodlError('breaker-open', 'open', { retryAfterMs: 30_000, over }))
         : host(request, inner);
-    const response = retry(options)(guarded)(REQUEST, context());
+    const response = retryLayer(options)(guarded)(REQUEST, context());
     await clock.advance(1000);
     expect(asked).toEqual([]);
     isOpen = false;
@@ -272,7 +272,7 @@ describe('retry', () => {
 
 describe('retries of many requests at once', () => {
   const budget = (clock: VirtualClock, most = 1000) =>
-    retryBudget({ clock, maxWaitMs: DAY_MS, mostAtOnce: () => most });
+    budgetLayer({ clock, maxWaitMs: DAY_MS, mostAtOnce: () => most });
 
   it('are as many at once as they may be, and no more', async () => {
     const clock = new VirtualClock();
@@ -289,7 +289,7 @@ describe('retries of many requests at once', () => {
       }
     };
     const options = { retryStrategy: 'fixed', retryFactor: 1, retryDelayMs: 1, retryMaxDelayMs: 1 } as const;
-    const layer = retry({ clock, ...options, retries: 1, maxWaitMs: DAY_MS })(budget(clock, 3)(slow));
+    const layer = retryLayer({ clock, ...options, retries: 1, maxWaitMs: DAY_MS })(budget(clock, 3)(slow));
     const ended = Array.from({ length: 8 }, () => refusal(layer(REQUEST, context())));
     await clock.advance(DAY_MS);
     await Promise.all(ended);
@@ -405,7 +405,7 @@ describe('a request ahead of another source', () => {
   it('finds no network dead before the other source was asked', async () => {
     const clock = new VirtualClock();
     const dead: Fetch = () => Promise.reject(new CryptodlError('connect-failed', 'refused'));
-    const fetch = breaker({ clock, breakerOpenMs: 30_000, blockedWaitMs: 60_000, ...BREAKER, failover })(
+    const fetch = breakerLayer({ clock, breakerOpenMs: 30_000, blockedWaitMs: 60_000, ...BREAKER, failover })(
       dead,
     );
     const codes: string[] = [];

@@ -3,10 +3,10 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { systemClock } from '../../../src/model/clock.js';
-import { SharedResources } from '../../../src/model/io.js';
+import { SharedResources } from '../../../src/model/shared-resources.js';
 import { NO_PROXIES } from '../../../src/files/proxies.js';
 import { authoritiesOf, poolOptions, socketsPerHost } from '../../../src/http/transport/sockets.js';
-import { withSockets } from '../../../src/http/transport/in-flight.js';
+import { socketLayer } from '../../../src/http/throttle/in-flight.js';
 import { scratchFolder } from '../../helpers/folders.js';
 import { context } from '../../helpers/requests.js';
 
@@ -25,7 +25,7 @@ it.each([
 ])('with %s in all and %s of a host, the others wait', async (poolLimit, poolLimitPerHost, begun) => {
   const asked: string[] = [];
   const options = { ...OPTIONS, poolLimit, poolLimitPerHost };
-  const fetch = withSockets({ options, clock: systemClock, proxies: NO_PROXIES })(({ url }) => {
+  const fetch = socketLayer({ options, clock: systemClock, proxies: NO_PROXIES })(({ url }) => {
     asked.push(url.slice('http://'.length));
     return new Promise(() => undefined);
   });

@@ -3,7 +3,7 @@ import { VERBS } from '../../../src/main.js';
 import { expect, it } from 'vitest';
 import { layersOver } from '../../../src/http/layers.js';
 import type { Stack } from '../../../src/http/stack-options.js';
-import { SharedResources } from '../../../src/model/io.js';
+import { SharedResources } from '../../../src/model/shared-resources.js';
 import { SILENT_OBSERVER } from '../../../src/model/observer.js';
 import { NO_PROXIES } from '../../../src/files/proxies.js';
 import { resolveOptions } from '../../../src/plan/options/resolve.js';

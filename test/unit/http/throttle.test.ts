@@ -1,13 +1,13 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../../src/model/errors.js';
-import type { Quota } from '../../../src/http/exchange-hosts.js';
+import type { Quota } from '../../../src/http/throttle/exchange-hosts.js';
 import type { ErrorCode } from '../../../src/model/errors.js';
 import type { Fetch, FetchRequest, FetchResponse } from '../../../src/model/fetch.js';
-import { Failover } from '../../../src/http/retry/fallback-host.js';
+import { Failover } from '../../../src/http/throttle/failover.js';
 import { EgressGroup } from '../../../src/http/throttle/group.js';
 import type { ThrottleSetup } from '../../../src/http/throttle/server-buckets.js';
-import { SharedResources } from '../../../src/model/io.js';
+import { SharedResources } from '../../../src/model/shared-resources.js';
 import { REQUEST, answer, context, refusal } from '../../helpers/requests.js';
 import { NO_BANS, throttleOf } from '../../helpers/throttles.js';
 import { VirtualClock } from '../../helpers/virtual-clock.js';

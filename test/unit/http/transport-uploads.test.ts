@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { timeout } from '../../../src/http/transport/timeout.js';
+import { timeoutLayer } from '../../../src/http/transport/timeout.js';
 import type { FetchRequest, Sign } from '../../../src/model/fetch.js';
 import { answer, context, refusal } from '../../helpers/requests.js';
 import { VirtualClock } from '../../helpers/virtual-clock.js';
@@ -106,7 +106,7 @@ describe('the deadlines of a request with a body', () => {
     act: (tell: (sign: Sign, bytes?: number) => void, sleep: (ms: number) => Promise<void>) => Promise<void>,
   ) {
     const clock = new VirtualClock();
-    const fetch = timeout(
+    const fetch = timeoutLayer(
       clock,
       OPTIONS,
     )(async (_, { onActivity, expiry }) => {

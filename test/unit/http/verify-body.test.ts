@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { makeZip } from '../../../scripts/make-zip.js';
 import { CryptodlError } from '../../../src/model/errors.js';
 import type { Expectation, Fetch, FetchRequest, FetchResponse } from '../../../src/model/fetch.js';
-import { md5OfEtag, verify } from '../../../src/http/transport/verify-body.js';
+import { md5OfEtag, verifyLayer } from '../../../src/http/transport/verify-body.js';
 import { openFiles, scratchFolder } from '../../helpers/folders.js';
 import { answer, context, refusal, REQUEST } from '../../helpers/requests.js';
 
@@ -28,7 +28,7 @@ function responseOf(bytes: Buffer, kind: Kind): FetchResponse {
 
 function check(response: FetchResponse, known: Expectation = {}, more: Partial<FetchRequest> = {}) {
   const next: Fetch = () => Promise.resolve(response);
-  return verify(next)({ ...REQUEST, ...more, expect: { format: ZIP_FORMAT, ...known } }, context());
+  return verifyLayer(next)({ ...REQUEST, ...more, expect: { format: ZIP_FORMAT, ...known } }, context());
 }
 
 const published = (digest: string | undefined) => (): Promise<string | undefined> => Promise.resolve(digest);
@@ -218,7 +218,7 @@ describe('verify', () => {
       order.push('digest asked');
       return Promise.resolve(SHA256);
     };
-    await verify(next)({ ...REQUEST, expect: { format: ZIP_FORMAT, sha256 } }, context());
+    await verifyLayer(next)({ ...REQUEST, expect: { format: ZIP_FORMAT, sha256 } }, context());
     expect(order).toEqual(['digest asked', 'object asked', 'object here']);
   });
 
@@ -229,7 +229,7 @@ describe('verify', () => {
     const next: Fetch = () => Promise.reject(new CryptodlError('connection-lost', 'object'));
     const sha256 = (): Promise<string> => Promise.reject(new CryptodlError('headers-timeout', 'digest'));
     const error = await refusal(
-      verify(next)({ ...REQUEST, expect: { format: ZIP_FORMAT, sha256 } }, context()),
+      verifyLayer(next)({ ...REQUEST, expect: { format: ZIP_FORMAT, sha256 } }, context()),
     );
     for (let turn = 0; turn < 3; turn += 1) await new Promise((resolve) => setImmediate(resolve));
     process.off('unhandledRejection', note);

@@ -3,14 +3,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../../src/model/errors.js';
-import type { Fetch, FetchContext, Layer, Wait } from '../../../src/model/fetch.js';
+import type { Fetch, FetchContext, Layer, WaitReason } from '../../../src/model/fetch.js';
 import { Costs } from '../../../src/run/report/costs.js';
 import { LoopDelay } from '../../../src/run/report/costs.js';
-import { breaker } from '../../../src/http/retry/breaker.js';
-import { retryBudget } from '../../../src/http/retry/budget.js';
-import { retry } from '../../../src/http/retry/retry.js';
-import { follow, measure } from '../../../src/http/transport/measure.js';
-import { limitInFlight } from '../../../src/http/transport/in-flight.js';
+import { breakerLayer } from '../../../src/http/retry/breaker.js';
+import { budgetLayer } from '../../../src/http/retry/budget.js';
+import { retryLayer } from '../../../src/http/retry/retry.js';
+import { followLayer, measureLayer } from '../../../src/http/transport/measure.js';
+import { limitInFlight } from '../../../src/http/throttle/in-flight.js';
 import { REQUEST, answer, context } from '../../helpers/requests.js';
 import { throttleOf } from '../../helpers/throttles.js';
 import { VirtualClock } from '../../helpers/virtual-clock.js';
@@ -36,7 +36,7 @@ function costly(layerOf: (clock: VirtualClock) => Layer, { takesMs = [100], erro
     if (errors[attempt] !== undefined) throw errors[attempt];
     return answer();
   };
-  const fetch = follow([costs])(layerOf(clock)(measure(clock, () => costs.onAttempt())(host)));
+  const fetch = followLayer([costs])(layerOf(clock)(measureLayer(clock, () => costs.onAttempt())(host)));
   const ask = (within: Partial<FetchContext> = {}): void => {
     fetch(REQUEST, { ...context(), ...within }).catch(() => undefined);
   };
@@ -46,7 +46,7 @@ function costly(layerOf: (clock: VirtualClock) => Layer, { takesMs = [100], erro
 const retried =
   (clock: VirtualClock): Layer =>
   (next) =>
-    retry({
+    retryLayer({
       clock,
       retries: 3,
       retryStrategy: 'fixed',
@@ -130,7 +130,7 @@ describe('the costs of waits', () => {
     });
   });
 
-  it.each<[Wait, (clock: VirtualClock) => Layer, CryptodlError[], number]>([
+  it.each<[WaitReason, (clock: VirtualClock) => Layer, CryptodlError[], number]>([
     ['back-off', retried, [failure()], 1000],
     ['pause', retried, [new CryptodlError('rate-limited', '429')], 500],
     ['retry-after', retried, [failure(7000)], 7000],
@@ -138,7 +138,7 @@ describe('the costs of waits', () => {
       'breaker',
       (clock) => (next) =>
         retried(clock)(
-          breaker({
+          breakerLayer({
             clock,
             breakerOpenMs: 9000,
             blockedWaitMs: 1,
@@ -154,7 +154,7 @@ describe('the costs of waits', () => {
     [
       'retry-budget',
       (clock) => (next) =>
-        retried(clock)(retryBudget({ clock, maxWaitMs: HOUR_MS, mostAtOnce: () => 0 })(next)),
+        retried(clock)(budgetLayer({ clock, maxWaitMs: HOUR_MS, mostAtOnce: () => 0 })(next)),
       [failure()],
       HOUR_MS,
     ],

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { Deadline } from '../../../src/run/session/deadline.js';
 import type { Fetch } from '../../../src/model/fetch.js';
-import { retry } from '../../../src/http/retry/retry.js';
+import { retryLayer } from '../../../src/http/retry/retry.js';
 import { RateMeter } from '../../../src/http/throttle/meter.js';
 import { QuotaBucket } from '../../../src/http/throttle/quota-bucket.js';
 import { CryptodlError } from '../../../src/model/errors.js';
@@ -113,7 +113,7 @@ describe('waits of requests', () => {
       }
       throw new CryptodlError('http-server-error', 'host answered 503');
     };
-    const tries = retry({
+    const tries = retryLayer({
       clock,
       retries: 5,
       retryDelayMs: 600_000,
@@ -154,7 +154,7 @@ describe('waits of requests', () => {
     };
     const delays = { retryFactor: 1, retryDelayMs: 100, retryMaxDelayMs: 100, maxWaitMs: 3_600_000 };
     const { waitSignal } = deadline;
-    const fetch = retry({ clock, ...delays, retryStrategy: 'fixed', retries: 5, waitSignal })(turn);
+    const fetch = retryLayer({ clock, ...delays, retryStrategy: 'fixed', retries: 5, waitSignal })(turn);
     return { clock, stop, ask: () => refusal(fetch(REQUEST, context(stop.signal))) };
   }
 

@@ -1,6 +1,5 @@
 import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import type { HostStates } from '../../../src/http/host-states.js';
 import { CryptodlError } from '../../../src/model/errors.js';
 import type { ErrorCode } from '../../../src/model/errors.js';
 import type { Io } from '../../../src/model/io.js';
@@ -12,7 +11,7 @@ import type { ProgressState } from '../../../src/run/report/progress-state.js';
 import { openLogOf } from '../../../src/run/report/log.js';
 import { Reporter } from '../../../src/run/report/reporter.js';
 import { Figures } from '../../../src/run/report/figures.js';
-import { LiveRun } from '../../../src/run/report/live-run.js';
+import { LiveRun, type HostStates } from '../../../src/run/report/live-run.js';
 import type { ProgressOptions } from '../../../src/run/report/run-progress.js';
 import { Tally } from '../../../src/run/report/tally.js';
 import { VirtualClock } from '../../helpers/virtual-clock.js';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Fetch } from '../../../src/model/fetch.js';
 import { downloadObject } from '../../../src/run/objects/download-object.js';
-import { verify } from '../../../src/http/transport/verify-body.js';
+import { verifyLayer } from '../../../src/http/transport/verify-body.js';
 import { systemClock } from '../../../src/model/clock.js';
 import { LiveRun } from '../../../src/run/report/live-run.js';
 import { loadBinance } from '../../../src/exchange/binance/binance.js';
@@ -20,7 +20,7 @@ async function verifiedBy(sidecar: string): Promise<string | undefined> {
   const wire: Fetch = ({ url }) => Promise.resolve(answer(url.endsWith('.CHECKSUM') ? sidecar : ZIP));
   const arrived = await downloadObject(
     {
-      fetch: verify(wire),
+      fetch: verifyLayer(wire),
       exchange: loadBinance(),
       options: {
         archiveUrl: 'http://archive.test',

@@ -1,7 +1,7 @@
 import { ZIP as ZIP_FORMAT } from '../../../src/exchange/zip/unzip.js';
 import { describe, expect, it } from 'vitest';
 import type { FetchContext, FetchRequest, FetchResponse } from '../../../src/model/fetch.js';
-import { follow } from '../../../src/http/transport/measure.js';
+import { followLayer } from '../../../src/http/transport/measure.js';
 import type { PartitionPlan } from '../../../src/model/task.js';
 import { timeText } from '../../../src/run/report/closing-block.js';
 import { LiveRun } from '../../../src/run/report/live-run.js';
@@ -24,7 +24,7 @@ async function ask(
   clock: VirtualClock,
   { request = ZIP, waitMs = 0, wireMs = 0 }: { request?: FetchRequest; waitMs?: number; wireMs?: number },
 ): Promise<void> {
-  const asked = follow([live])(async () => {
+  const asked = followLayer([live])(async () => {
     await clock.sleep(waitMs);
     const sentAtMs = clock.monotonic();
     await clock.sleep(wireMs);

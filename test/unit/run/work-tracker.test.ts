@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { FetchContext, FetchResponse } from '../../../src/model/fetch.js';
-import { follow as followed } from '../../../src/http/transport/measure.js';
+import { followLayer as followed } from '../../../src/http/transport/measure.js';
 import type { SourceObject, PartitionPlan } from '../../../src/model/task.js';
 import { LiveRun } from '../../../src/run/report/live-run.js';
 import { VirtualClock } from '../../helpers/virtual-clock.js';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { Pipeline } from '../../../src/run/session/pipeline.js';
 import { CryptodlError } from '../../../src/model/errors.js';
-import { SharedResources } from '../../../src/model/io.js';
+import { SharedResources } from '../../../src/model/shared-resources.js';
 import { surroundingsOf } from '../../../src/files/environment.js';
 import { resolveOptions } from '../../../src/plan/options/resolve.js';
 import { createSerializer } from '../../../src/model/in-order.js';

@@ -4,11 +4,11 @@
  */
 import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { makeFolder } from '../files/disk.js';
-import { stagedBeside } from '../files/temp-files.js';
-import { errnoOf } from '../model/errors.js';
-import { fieldsOf, parseJson } from '../text/json.js';
-import { reasonOf } from '../text/path-faults.js';
+import { makeFolder } from '../../files/disk.js';
+import { stagedBeside } from '../../files/temp-files.js';
+import { errnoOf } from '../../model/errors.js';
+import { fieldsOf, parseJson } from '../../text/json.js';
+import { reasonOf } from '../../text/path-faults.js';
 
 export interface Ban {
   /** End of the ban, in epoch milliseconds. */

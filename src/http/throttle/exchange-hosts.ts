@@ -1,7 +1,7 @@
 /** The facts of an exchange that requests need: the addresses of its hosts, their limits, and the form of their refusals. */
-import type { Rate } from './throttle/meter.js';
-import type { Pace } from './throttle/paces.js';
-import type { ReadRefusal } from './transport/error-map.js';
+import type { Rate } from './meter.js';
+import type { Pace } from './paces.js';
+import type { ReadRefusal } from '../transport/error-map.js';
 
 interface WindowQuota {
   readonly permits: number;

@@ -2,12 +2,12 @@
  * Bans: a host refuses all requests of one bucket until a certain time. Other and later runs of this machine, and of the egress group, obey
  * them too.
  */
-import type { Clock } from '../model/clock.js';
-import { CryptodlError } from '../model/errors.js';
-import { instantText } from '../model/units.js';
-import { hostOf } from '../model/fetch.js';
+import type { Clock } from '../../model/clock.js';
+import { CryptodlError } from '../../model/errors.js';
+import { instantText } from '../../model/units.js';
+import { hostOf } from '../../model/fetch.js';
 import { BanFiles, type Ban } from './ban-files.js';
-import type { EgressGroup } from './throttle/group.js';
+import type { EgressGroup } from './group.js';
 
 type BansByPlace = Readonly<Record<string, Ban>>;
 
@@ -104,7 +104,7 @@ export class Bans {
     const offsetMs = this.options.clock.now() - this.options.clock.monotonic();
     const bans = this.options.group?.bans ?? [];
     return Object.fromEntries(
-      bans.map(({ place, untilMs: until, why }) => [place, { until: until + offsetMs, why }]),
+      bans.map(({ place, untilMs, why }) => [place, { until: untilMs + offsetMs, why }]),
     );
   }
 }

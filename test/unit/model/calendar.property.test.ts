@@ -1,8 +1,7 @@
 /** The first days of calendar periods, compared with the calendar of JavaScript. */
 import { assert, constantFrom, integer, property } from 'fast-check';
 import { expect, it } from 'vitest';
-import { DAY_MS, parseDay } from '../../../src/model/calendar.js';
-import { calendarStart, nextCalendarStart } from '../../../src/model/calendar-periods.js';
+import { calendarStart, DAY_MS, nextCalendarStart, parseDay } from '../../../src/model/calendar.js';
 
 const begins = {
   day: () => true,

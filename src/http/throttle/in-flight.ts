@@ -1,15 +1,14 @@
-/** The layer in which requests wait for a socket. */
-import type { Clock } from '../../model/clock.js';
-import { hostOf, type FetchRequest, type Layer, type Wait } from '../../model/fetch.js';
-import type { Meter } from '../throttle/meter.js';
-import { QuotaBucket } from '../throttle/quota-bucket.js';
-import type { SocketScope } from './sockets.js';
-
 /** The layer in which requests wait for a socket. In the queue of undici, the wait would spend their timeouts. */
-export function withSockets({ options, clock, common }: SocketScope): Layer {
+import type { Clock } from '../../model/clock.js';
+import { hostOf, type FetchRequest, type Layer, type WaitReason } from '../../model/fetch.js';
+import type { Meter } from './meter.js';
+import { QuotaBucket } from './quota-bucket.js';
+import type { SocketScope } from '../transport/sockets.js';
+
+export function socketLayer({ options, clock, common }: SocketScope): Layer {
   const limited = (
     most: number | undefined,
-    wait: Wait,
+    wait: WaitReason,
     groupOf: (request: FetchRequest) => string = () => '',
   ): Layer => {
     if (most === undefined) return (next) => next;
@@ -27,7 +26,7 @@ interface InFlightOptions {
   readonly most: number;
   /** The group of a request, for example its host. */
   readonly groupOf: (request: FetchRequest) => string;
-  readonly wait: Wait;
+  readonly wait: WaitReason;
 }
 
 /** The layer: a request in flight holds a permit. It stands outside of `timeout`, so waiting spends no timeout. */
