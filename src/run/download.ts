@@ -14,11 +14,11 @@ import { LiveRun } from './report/live-run.js';
 import { Reporter, openReporter } from './report/reporter.js';
 import { summaryOf, type RunEnd, type RunSummary, type VerdictSummary } from './report/run-summary.js';
 import { nextStep } from './report/tally.js';
-import type { PastFailures } from './report/select-failures.js';
+import type { PastFailures } from './failures/select-failures.js';
 import { openNotices, type EndedRun } from './monitor/run-notices.js';
 import { shownPath } from '../text/printable.js';
-import type { Job } from './jobs/jobs.js';
-import { recordedOptions } from './report/failure-file.js';
+import type { JobEntry } from '../plan/options/jobs-file.js';
+import { recordedOptions } from './failures/failure-file.js';
 import { openMonitors, type Monitors } from './monitor/open-monitors.js';
 import { startRun, type RunRequest } from './run.js';
 import { judgeLake } from './verdict/judge-lake.js';
@@ -50,7 +50,7 @@ interface RunOutput {
   readonly log: Log;
   readonly signalled: () => Signalled;
   /** Set for one of several jobs: a next step without failures is printed once, for the command as a whole. */
-  readonly job?: Pick<Job, 'name' | 'explain'>;
+  readonly job?: Pick<JobEntry, 'name' | 'explain'>;
   /** The outputs of the command for other programs. */
   readonly monitors?: Monitors;
 }

@@ -2,7 +2,7 @@
 import type { RequestCount } from '../../model/observer.js';
 import type { ThrottleFigures } from '../../http/throttle/throttle.js';
 import type { Clock } from '../../model/clock.js';
-import type { Concurrency } from '../queue/concurrency.js';
+import type { Concurrency } from '../pacing/concurrency.js';
 import type { Costs } from './costs.js';
 import type { LoopDelay } from './costs.js';
 import { Figures } from './figures.js';

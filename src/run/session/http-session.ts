@@ -19,7 +19,7 @@ import type { VerbName } from '../../plan/options/verb-spec.js';
 import type { Options } from '../../plan/options/flags.js';
 import type { SessionFlag, VerbRequest } from '../../plan/options/verb-request.js';
 import type { Probe } from '../../plan/series-listing.js';
-import { Concurrency, allowedInFlight, mostInFlight } from '../queue/concurrency.js';
+import { Concurrency, allowedInFlight, mostInFlight } from '../pacing/concurrency.js';
 import { Costs } from '../report/costs.js';
 import { LoopDelay } from '../report/costs.js';
 import { Figures } from '../report/figures.js';

@@ -5,7 +5,7 @@
 import { rm } from 'node:fs/promises';
 import { tempFolderOf, tempPath } from '../../files/temp-files.js';
 import { SILENT_OBSERVER } from '../../model/observer.js';
-import { Concurrency } from '../queue/concurrency.js';
+import { Concurrency } from '../pacing/concurrency.js';
 import type { NetworkFigures } from '../report/network-figures.js';
 import { LiveRun } from '../report/live-run.js';
 import { ARCHIVE_START, openHttp, type HttpRequest } from './http-session.js';

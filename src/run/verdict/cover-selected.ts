@@ -10,7 +10,7 @@ import { emptyShardText, isInShard } from '../../plan/options/shard.js';
 import type { CoverageFlag, VerbRequest } from '../../plan/options/verb-request.js';
 import { givenRange } from '../../plan/select/date-range.js';
 import { readVerbLake, refuseFormat, selectGiven } from '../../plan/select/held-series.js';
-import { readLastFailures } from '../report/last-failures.js';
+import { readLastFailures } from '../failures/last-failures.js';
 import { daysOfSymbol, orderedDays, seriesOf } from '../../lake/catalogue/ordered-series.js';
 import type { OrderedDays } from '../../lake/catalogue/ordered-series.js';
 import type { Exchange } from '../../exchange/exchange.js';

@@ -11,7 +11,7 @@ import type { CryptodlError } from '../../model/errors.js';
 import { seriesName, type Series } from '../../model/task.js';
 import type { VerbRequest } from '../../plan/options/verb-request.js';
 import { readVerbLake } from '../../plan/select/held-series.js';
-import { readLastFailures } from '../report/last-failures.js';
+import { readLastFailures } from '../failures/last-failures.js';
 import { daysOfSymbol, orderedDays, type OrderedDays } from '../../lake/catalogue/ordered-series.js';
 import type { DayRange } from '../../lake/catalogue/spans.js';
 import { printable } from '../../text/printable.js';

@@ -16,7 +16,7 @@ import { DAY_SECONDS } from '../../lake/catalogue/gap.js';
 import type { SeriesStates } from '../../lake/catalogue/day-states.js';
 import { dayText } from '../../model/calendar.js';
 import { seriesName } from '../../model/task.js';
-import type { LastFailures } from '../../run/report/last-failures.js';
+import type { LastFailures } from '../../run/failures/last-failures.js';
 import type { FlagName } from '../../plan/options/flags.js';
 import type { VerbName } from '../../plan/options/verb-spec.js';
 import { findDataset, isArchived, isMade } from '../../exchange/exchange-spec.js';

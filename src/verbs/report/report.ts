@@ -22,7 +22,7 @@ import { coverageElements } from './coverage-elements.js';
 import { join, sep, basename } from 'node:path';
 import { bringIn, backingOf } from '../../files/backing.js';
 import { grouped } from '../../model/by-name.js';
-import { readFailureReport } from '../../run/report/read-failure-report.js';
+import { readFailureReport } from '../../run/failures/read-failure-report.js';
 
 /** The file without --html. */
 const USUAL_FILE = 'cryptodl-report.html';
