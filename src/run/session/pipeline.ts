@@ -7,6 +7,7 @@ import { tempFolderOf, tempPath } from '../../files/temp-files.js';
 import { SILENT_OBSERVER } from '../../model/observer.js';
 import { Concurrency } from '../pacing/concurrency.js';
 import type { NetworkFigures } from '../report/network-figures.js';
+import { nowMsOf } from '../../plan/options/verb-request.js';
 import { LiveRun } from '../report/live-run.js';
 import { ARCHIVE_START, openHttp, type HttpRequest } from './http-session.js';
 import { newRunFolder, openLake } from './open-lake.js';
@@ -80,8 +81,7 @@ export class Pipeline implements SharedParts {
     const { clock, stop } = this.request;
     const known = this.#http;
     if (known !== undefined && clock.monotonic() - known.openedAt < RENEW_MS) return known;
-    const nowMs = this.request.resolved.options.nowMs ?? clock.now();
-    const parts = { observer: SILENT_OBSERVER, nowMs, live: new LiveRun(clock) };
+    const parts = { observer: SILENT_OBSERVER, nowMs: nowMsOf(this.request), live: new LiveRun(clock) };
     const opened = openHttp(
       { ...this.request, ...parts, concurrency: this.#concurrency },
       { signal: stop.signal, waitSignal: undefined },

@@ -13,7 +13,7 @@ import type { SourceObject, PartitionPlan } from '../../model/task.js';
 import { Timeline } from '../monitor/timeline.js';
 import { LiveRun } from '../report/live-run.js';
 import { Tally } from '../report/tally.js';
-import type { RunFlag, SessionFlag } from '../../plan/options/verb-request.js';
+import { nowMsOf, type RunFlag, type SessionFlag } from '../../plan/options/verb-request.js';
 import type { FlagName, Options } from '../../plan/options/flags.js';
 import { absolutePath } from '../../text/printable.js';
 import { Deadline } from './deadline.js';
@@ -84,7 +84,7 @@ export function openSession<Own extends Options<SessionFlag>>(
   const tally = new Tally(exchange);
   const onOver = (): void => observer.event('time-over', {});
   const deadline = new Deadline({ clock, maxDurationMs: options.maxDurationMs, stop, onOver });
-  const nowMs = options.nowMs ?? clock.now();
+  const nowMs = nowMsOf(request);
   const openedAt = clock.monotonic();
   const signals = { signal: stop.signal, waitSignal: deadline.waitSignal };
   const { close, ...http } = openRequests({ ...request, observer, live, nowMs }, signals, paths.root);

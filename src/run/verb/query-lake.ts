@@ -3,7 +3,7 @@ import { verbEngine, type DuckDb } from '../../convert/duckdb.js';
 import type { QueryResult } from '../../convert/stream-rows.js';
 import { quotePath, quoteText } from '../../convert/sql.js';
 import { tableName, viewOf, type LakeTable } from '../../lake/catalogue/views.js';
-import type { QueryFlag, VerbRequest } from '../../plan/options/verb-request.js';
+import { nowMsOf, type QueryFlag, type VerbRequest } from '../../plan/options/verb-request.js';
 import { absolutePath, shownPath } from '../../text/printable.js';
 import { noViews, queryError } from './query-errors.js';
 import { notOneSelect, tablesInStatement } from './read-statement.js';
@@ -105,8 +105,7 @@ interface ShownRows {
 
 /** The series and days that the flags select; without flags, the whole lake. */
 async function shownBy(request: VerbRequest<QueryFlag>): Promise<ShownRows> {
-  const { resolved, exchange, clock } = request;
-  const range = givenRange(resolved.options, resolved.options.nowMs ?? clock.now(), exchange) ?? {};
+  const range = givenRange(request.resolved.options, nowMsOf(request), request.exchange) ?? {};
   const { held } = await readVerbLake(request);
   return { series: held.length === 0 ? held : await selectGiven(held, request), range };
 }

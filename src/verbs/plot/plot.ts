@@ -8,7 +8,7 @@ import { hasColour, writeData, writeText } from '../../terminal/write-data.js';
 import { usage } from '../../model/errors.js';
 import type { ExitCode } from '../../model/exit-code.js';
 import type { Io } from '../../model/io.js';
-import type { QueryFlag, VerbRequest } from '../../plan/options/verb-request.js';
+import { nowMsOf, type QueryFlag, type VerbRequest } from '../../plan/options/verb-request.js';
 import { readVerbLake, readableStates } from '../../plan/select/held-series.js';
 import { bytesText, listText } from '../../model/units.js';
 import { refuseForeignFile, writeOwnFile } from '../../files/own-file.js';
@@ -118,11 +118,11 @@ const ENOUGH_BARS = 100;
  */
 function chooseInterval(
   found: Iterable<SeriesStates>,
-  { exchange, resolved, clock }: VerbRequest<QueryFlag>,
+  request: VerbRequest<QueryFlag>,
   { series: [one], spec }: ChosenDataset,
 ): { readonly states: SeriesStates; readonly range: TimeRange } {
-  const { options } = resolved;
-  const given = givenRange(options, options.nowMs ?? clock.now(), exchange);
+  const { options } = request.resolved;
+  const given = givenRange(options, nowMsOf(request), request.exchange);
   const first = given?.from === undefined ? -Infinity : startOfDay(given.from, spec);
   const end = given === undefined ? Infinity : startOfDay(given.to, spec);
   const within = [...found].flatMap((states) => {
