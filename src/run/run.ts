@@ -7,7 +7,13 @@ import type { Options } from '../plan/options/flags.js';
 import type { RunFlag, VerbRequest } from '../plan/options/verb-request.js';
 import type { TaskOutcome } from '../model/outcome.js';
 import { makePlan, type Plan } from '../plan/plan.js';
-import { FailureFile, refuseBadReport } from './failures/failure-file.js';
+import {
+  FailureFile,
+  refuseBadReport,
+  reportPlace,
+  runHeader,
+  type ReportedRun,
+} from './failures/failure-file.js';
 import { LiveRun } from './report/live-run.js';
 import type { RunEnd } from './report/run-summary.js';
 import type { PartitionPlan } from '../model/task.js';
@@ -15,7 +21,6 @@ import { bytesText, durationText } from '../model/units.js';
 import { ofShard, type RunSelection } from '../plan/select/selection.js';
 import { Recorder } from './recorder.js';
 import { closeLake, openLake } from './session/open-lake.js';
-import { reportPlace, runHeader, type ReportedRun } from './failures/failure-file.js';
 import { continueOrders } from '../plan/select/continue-orders.js';
 import { addOrders, noteStarts, withOrders, type OrderChange } from '../lake/change-orders.js';
 import type { AskedOrder } from '../lake/order.js';

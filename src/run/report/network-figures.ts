@@ -3,8 +3,7 @@ import type { RequestCount } from '../../model/observer.js';
 import type { ThrottleFigures } from '../../http/throttle/throttle.js';
 import type { Clock } from '../../model/clock.js';
 import type { Concurrency } from '../pacing/concurrency.js';
-import type { Costs } from './costs.js';
-import type { LoopDelay } from './costs.js';
+import type { Costs, LoopDelay } from './costs.js';
 import { Figures } from './figures.js';
 import type { Stack } from '../../http/stack-options.js';
 
