@@ -39,13 +39,11 @@ export interface RunRequest
   readonly asked?: readonly AskedOrder[];
 }
 
-/** The outcomes of a run, and how it ended. The run begins when the first outcome is read; `return` stops it. Throws if it cannot begin. */
-export type Run = AsyncGenerator<TaskOutcome, RunEnd>;
-
 /** The run waits while this many outcomes are unread: half of them wait on each side of the stream. */
 const UNREAD = 1000;
 
-export async function* startRun(request: RunRequest): Run {
+/** The outcomes of a run, and how it ended. The run begins when the first outcome is read; `return` stops it. Throws if it cannot begin. */
+export async function* startRun(request: RunRequest): AsyncGenerator<TaskOutcome, RunEnd> {
   const outcomes = new PassThrough({ objectMode: true, highWaterMark: UNREAD / 2 });
   // Each waiting task adds a listener.
   outcomes.setMaxListeners(0);

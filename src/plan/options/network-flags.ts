@@ -10,14 +10,14 @@ const exchange = readExchangeWords();
 const address = takes('URL', url);
 
 /** The number of objects in flight: fixed, or adapted up to a maximum. */
-export type Concurrency =
+export type ConcurrencyChoice =
   { readonly kind: 'fixed'; readonly limit: number } | { readonly kind: 'auto'; readonly max: number };
 
 /** The maximum of `--concurrency auto`. */
 export const MOST_AT_ONCE = 128;
 
 /** `50`, `auto` or `auto:64`. */
-export const concurrency = parse.parser<Concurrency>(
+export const concurrency = parse.parser<ConcurrencyChoice>(
   'a number from 1 to 1024, auto or auto:MAX',
   ['50', 'auto:64'],
   (value) => {

@@ -9,7 +9,7 @@ import { seriesName, type Format, type Period } from '../../model/task.js';
 import { homeOf } from '../../files/environment.js';
 import { GIVE_REPORT, newestReport, readFailureReport } from './read-failure-report.js';
 import { absolutePath, shownPath } from '../../text/printable.js';
-import { seriesOf } from './select-failures.js';
+import { failedSeries } from './select-failures.js';
 
 export interface LastFailures {
   readonly path: string;
@@ -36,7 +36,7 @@ export async function readLastFailures(
     for (const entry of (await readFailureReport(path)).entries) {
       const period = parsePeriod(entry.cadence, entry.period);
       if (period === undefined) continue;
-      const series = seriesName(seriesOf(entry));
+      const series = seriesName(failedSeries(entry));
       const failures = bySeries.get(series) ?? [];
       failures.push({ format: entry.settings.format, period, code: entry.code as ErrorCode });
       bySeries.set(series, failures);

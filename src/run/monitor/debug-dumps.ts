@@ -12,7 +12,7 @@ import { absolutePath, jsonText, printLines, shownPath } from '../../text/printa
 import type { RunIdentity } from './run-history.js';
 import type { LiveRun } from '../report/live-run.js';
 import type { Reporter } from '../report/reporter.js';
-import { heapSpaces, memoryState, openFiles } from './process-state.js';
+import { heapSpaces, memoryState, openDescriptors } from './process-state.js';
 
 type DebugOutput = Pick<Reporter, 'note' | 'warn'>;
 
@@ -146,7 +146,7 @@ export class DebugDumps {
       heapGrowthBytes:
         before &&
         Object.fromEntries(Object.entries(spaces).map(([name, now]) => [name, now - (before[name] ?? 0)])),
-      openFiles: openFiles(),
+      openFiles: openDescriptors(),
     };
     return `${jsonText(dump, 2)}\n`;
   }

@@ -26,7 +26,7 @@ export function heapSpaces(): Readonly<Record<string, number>> {
 }
 
 /** The number of open descriptors by kind. Systems without /proc count the resources of Node. */
-export function openFiles(): Counts {
+export function openDescriptors(): Counts {
   try {
     return counted(readdirSync('/proc/self/fd').flatMap((name) => kindOfDescriptor(name) ?? []));
   } catch {

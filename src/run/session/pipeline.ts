@@ -9,12 +9,12 @@ import { Concurrency } from '../pacing/concurrency.js';
 import type { NetworkFigures } from '../report/network-figures.js';
 import { nowMsOf } from '../../plan/options/verb-request.js';
 import { LiveRun } from '../report/live-run.js';
-import { ARCHIVE_START, openHttp, type HttpRequest } from './http-session.js';
+import { ARCHIVE_START, openHttp, type HttpSessionRequest } from './http-session.js';
 import { newRunFolder, openLake } from './open-lake.js';
 import type { LakeParts, Session, SharedParts } from './session.js';
 import { openWorkshop, type Workshop } from './workshop.js';
 
-export type PipelineRequest = Omit<HttpRequest, 'nowMs' | 'live' | 'observer' | 'concurrency'> & {
+export type PipelineRequest = Omit<HttpSessionRequest, 'nowMs' | 'live' | 'observer' | 'concurrency'> & {
   /** Whether the lakes of the runs are in buckets. */
   readonly isToBucket: boolean;
   /** Ends all runs. */
@@ -61,7 +61,7 @@ export class Pipeline implements SharedParts {
   }
 
   /** The requests of one run. Runs share them, except where the options of the run decide about another source. */
-  http(request: HttpRequest, own: Parameters<typeof openHttp>[1]): ReturnType<typeof openHttp> {
+  http(request: HttpSessionRequest, own: Parameters<typeof openHttp>[1]): ReturnType<typeof openHttp> {
     const { fill, join: joined } = request.resolved.options;
     const { common } = this.request;
     if (fill !== undefined || joined !== undefined)

@@ -17,7 +17,7 @@ import { nowMsOf, type RunFlag, type SessionFlag } from '../../plan/options/verb
 import type { FlagName, Options } from '../../plan/options/flags.js';
 import { absolutePath } from '../../text/printable.js';
 import { Deadline } from './deadline.js';
-import { openHttp, type HttpRequest } from './http-session.js';
+import { openHttp, type HttpSessionRequest } from './http-session.js';
 import type { Workshop } from './workshop.js';
 
 /** `More`: flags that its verb reads beside those of all sessions. */
@@ -59,7 +59,7 @@ export interface LakeParts {
   readonly runFolder: string;
 }
 
-export interface SessionRequest extends Omit<HttpRequest, 'nowMs' | 'live' | 'concurrency'> {
+export interface SessionRequest extends Omit<HttpSessionRequest, 'nowMs' | 'live' | 'concurrency'> {
   readonly pipeline?: SharedParts | undefined;
   /** For a job that one worker fetches and another converts. */
   readonly zips?: ZipStore | undefined;
@@ -122,7 +122,7 @@ export function openSession<Own extends Options<SessionFlag>>(
 
 /** The requests of a run. Its figures have those to the bucket of the lake since the last run of the command, too. */
 function openRequests(
-  request: HttpRequest & Pick<SessionRequest, 'pipeline'>,
+  request: HttpSessionRequest & Pick<SessionRequest, 'pipeline'>,
   signals: Parameters<typeof openHttp>[1],
   root: string,
 ) {

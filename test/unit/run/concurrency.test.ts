@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { LoadSign } from '../../../src/http/transport/measure.js';
 import { Concurrency, type LevelChange } from '../../../src/run/pacing/concurrency.js';
-import type { Concurrency as ConcurrencyChoice } from '../../../src/plan/options/network-flags.js';
+import type { ConcurrencyChoice } from '../../../src/plan/options/network-flags.js';
 import { randoms } from '../../helpers/randoms.js';
 import { sized } from '../../helpers/tier-size.js';
 

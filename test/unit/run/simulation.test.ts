@@ -9,7 +9,7 @@ import { SILENT_OBSERVER } from '../../../src/model/observer.js';
 import { NO_PROXIES } from '../../../src/files/proxies.js';
 import { resolveOptions } from '../../../src/plan/options/resolve.js';
 import { Concurrency, mostInFlight } from '../../../src/run/pacing/concurrency.js';
-import type { Concurrency as ConcurrencyChoice } from '../../../src/plan/options/network-flags.js';
+import type { ConcurrencyChoice } from '../../../src/plan/options/network-flags.js';
 import { Costs } from '../../../src/run/report/costs.js';
 import { Figures } from '../../../src/run/report/figures.js';
 import { LiveRun } from '../../../src/run/report/live-run.js';
