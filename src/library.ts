@@ -8,26 +8,10 @@ import type { CoverageSummary as CoverageRecord } from './lake/catalogue/coverag
 import type { SeriesRecord } from './verbs/coverage/coverage-records.js';
 import { startRun, type RunRequest } from './run/run.js';
 import { summaryOf, type RunSummary } from './run/report/run-summary.js';
-import {
-  CryptodlError,
-  inLibraryErrors,
-  libraryError,
-  itemsOf,
-  type Begun,
-  type Items,
-  type ItemsWithSummary,
-} from './library/items.js';
-import {
-  checkHooks,
-  observerOf,
-  callOf,
-  LIBRARY_VERBS,
-  rawValues,
-  type Hooks,
-  type RunHooks,
-  type LibraryVerb,
-  type OptionsOf,
-} from './library/options.js';
+import { CryptodlError, inLibraryErrors, libraryError, itemsOf } from './library/items.js';
+import type { Begun, Items, ItemsWithSummary } from './library/items.js';
+import { checkHooks, observerOf, callOf, LIBRARY_VERBS, rawValues } from './library/options.js';
+import type { Hooks, RunHooks, LibraryVerb, OptionsOf } from './library/options.js';
 import { onLake } from './library/lake-in-bucket.js';
 import { systemClock } from './model/clock.js';
 import { usage } from './model/errors.js';

@@ -1,14 +1,7 @@
 /** The options of the library: the flags of each verb in camelCase, with types, and their conversion to the texts of flags. */
 import { usage } from '../model/errors.js';
-import {
-  camelCase,
-  flagSpec,
-  type CamelCase,
-  type FlagName,
-  type FlagNameIn,
-  type FlagNameOf,
-  type FlagValue,
-} from '../plan/options/flags.js';
+import { camelCase, flagSpec } from '../plan/options/flags.js';
+import type { CamelCase, FlagName, FlagNameIn, FlagNameOf, FlagValue } from '../plan/options/flags.js';
 import { flagsOf } from '../plan/options/verb-spec.js';
 import type { RawValues } from '../plan/options/resolve.js';
 import type { ALL, MarketAlias, MARKETS } from '../exchange/names.js';

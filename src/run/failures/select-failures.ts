@@ -3,12 +3,8 @@ import { isSupportedPeriod } from '../../lake/line-fields.js';
 import { parsePeriod } from '../../model/calendar.js';
 import { usage } from '../../model/errors.js';
 import { FLAG_NAMES, flagSpec } from '../../plan/options/flags.js';
-import {
-  resolveOptions,
-  type RawValues,
-  type ExchangeWords,
-  type RawLayer,
-} from '../../plan/options/resolve.js';
+import { resolveOptions } from '../../plan/options/resolve.js';
+import type { RawValues, ExchangeWords, RawLayer } from '../../plan/options/resolve.js';
 import { MOST_SYMBOL_CHARACTERS } from '../../plan/options/symbols.js';
 import type { SelectedSeries } from '../../plan/series-request.js';
 import type { Settings, Series } from '../../model/task.js';

@@ -5,14 +5,8 @@ import type { Io } from '../../model/io.js';
 import { readConfigFile } from '../../plan/options/config-file.js';
 import { JOBS_HINT, jobsFile, type JobEntry } from '../../plan/options/jobs-file.js';
 import { nowMsOf, type RunFlag } from '../../plan/options/verb-request.js';
-import {
-  environmentLayer,
-  flagLayer,
-  resolveOptions,
-  type Invocation,
-  type RawLayer,
-  type Resolved,
-} from '../../plan/options/resolve.js';
+import { environmentLayer, flagLayer, resolveOptions } from '../../plan/options/resolve.js';
+import type { Invocation, RawLayer, Resolved } from '../../plan/options/resolve.js';
 import type { VerbSpec, VerbSpecs } from '../../plan/options/verb-spec.js';
 import { readPatterns, readSymbolFile, type ReadList } from '../../plan/options/symbols.js';
 import { parseDownload } from '../../plan/select/select-series.js';

@@ -11,12 +11,8 @@ import { nowMsOf, type CoverageFlag, type VerbRequest } from '../../plan/options
 import { givenRange } from '../../plan/select/date-range.js';
 import { readVerbLake, refuseFormat, selectGiven } from '../../plan/select/held-series.js';
 import { readLastFailures } from '../failures/last-failures.js';
-import {
-  daysOfSymbol,
-  orderedDays,
-  seriesOf,
-  type OrderedDays,
-} from '../../lake/catalogue/ordered-series.js';
+import { daysOfSymbol, orderedDays, seriesOf } from '../../lake/catalogue/ordered-series.js';
+import type { OrderedDays } from '../../lake/catalogue/ordered-series.js';
 import type { Exchange } from '../../exchange/exchange.js';
 import { tapped } from '../verb/items.js';
 import { CoverageCounts } from '../../lake/catalogue/coverage-counts.js';
