@@ -6,7 +6,7 @@ import { removeStart, writeRun, writeStart } from './monitor/run-files.js';
 import { toCryptodlError, type CryptodlError } from '../model/errors.js';
 import { summaryOf, type RunEnd } from './report/run-summary.js';
 import { lakeFlag } from '../text/printable.js';
-import { runHeader, type ReportedRun } from './failures/failure-file.js';
+import { runHeader, type ReportedRun } from './failures/run-header.js';
 import type { RunSession } from './session/session.js';
 
 /**

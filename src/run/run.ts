@@ -7,13 +7,7 @@ import type { Options } from '../plan/options/flags.js';
 import type { RunFlag, VerbRequest } from '../plan/options/verb-request.js';
 import type { TaskOutcome } from '../model/outcome.js';
 import { makePlan, type Plan } from '../plan/plan.js';
-import {
-  FailureFile,
-  refuseBadReport,
-  reportPlace,
-  runHeader,
-  type ReportedRun,
-} from './failures/failure-file.js';
+import { FailureFile, refuseBadReport, reportPlace, type FailureReport } from './failures/failure-file.js';
 import { LiveRun } from './report/live-run.js';
 import type { RunEnd } from './report/run-summary.js';
 import type { PartitionPlan } from '../model/task.js';
@@ -26,6 +20,7 @@ import { addOrders, noteStarts, withOrders, type OrderChange } from '../lake/cha
 import type { AskedOrder } from '../lake/order.js';
 import { refuseEnded } from '../plan/select/select-datasets.js';
 import type { openSession, RunSession, SessionRequest } from './session/session.js';
+import { runHeader, type ReportedRun } from './failures/run-header.js';
 import { selectFailures } from './failures/select-failures.js';
 import { findDataset } from '../exchange/exchange-spec.js';
 import { announcement, noteTerms } from './announcement.js';
@@ -35,6 +30,8 @@ export interface RunRequest
   extends VerbRequest<RunFlag>, ReportedRun, Pick<SessionRequest, 'live' | 'pipeline' | 'wire' | 'zips'> {
   /** Selects the objects in place of the options. */
   readonly select?: (session: RunSession) => RunSelection;
+  /** Takes the failures. Default: a file. */
+  readonly report?: FailureReport | undefined;
   /** Orders of a command whose jobs do the work: the run of the first job leaves them in the lake. */
   readonly asked?: readonly AskedOrder[];
 }

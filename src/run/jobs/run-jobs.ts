@@ -13,7 +13,7 @@ import { outcomesOf } from '../report/count-outcome.js';
 import type { Resolved } from '../../plan/options/resolve.js';
 import { endedBySignals, readSymbolFile } from '../../plan/options/symbols.js';
 import { absolutePath } from '../../text/printable.js';
-import { openReporter } from '../report/reporter.js';
+import { Reporter } from '../report/reporter.js';
 import { CONTINUE, runAndPrint, type PrintedRun } from '../download.js';
 import type { Job } from './jobs.js';
 import type { RunFlag } from '../../plan/options/verb-request.js';
@@ -104,7 +104,7 @@ function conclude({ resolved, io }: JobsRun, { ended, elapsedMs, log, signal, wa
   if (options.dryRun) return exitCode;
   const counts = new Counters(...ended.flatMap(({ end }) => end?.tally.all ?? []));
   const reports = ended.flatMap(({ end }) => end?.reportPath ?? []);
-  const reporter = openReporter(resolved, io, log);
+  const reporter = new Reporter(options, io, { log });
   const query = ended.findLast(({ end }) => end?.query !== undefined)?.end?.query;
   const next = signal !== undefined ? CONTINUE : exitCode === 0 ? query : undefined;
   const lines = jobsBlock({ jobs: ended, elapsedMs, next });
