@@ -95,9 +95,7 @@ async function beginLater(request: RunRequest, live: LiveRun, signal: AbortSigna
   await clock.sleep(delayMs, signal);
 }
 
-interface BegunRun extends RunRequest {
-  readonly recorder: Recorder;
-}
+type BegunRun = RunRequest & { readonly recorder: Recorder };
 
 async function workIn(session: RunSession, request: BegunRun): Promise<RunEnd> {
   await refuseBadReport(reportPlace(session, request));

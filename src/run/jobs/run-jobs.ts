@@ -26,11 +26,6 @@ export interface JobsRun extends VerbInput<RunFlag | MirrorFlag | 'jobs'> {
   readonly jobs: readonly Job[];
 }
 
-/** It has only the job if this did not begin because of a signal. */
-interface Ended extends Partial<PrintedRun> {
-  readonly job: Job;
-}
-
 /** Runs jobs with their lakes on the local disk. */
 export async function runLocally(request: JobsRun, lakes: Mirrors): Promise<ExitCode> {
   const jobs: Job[] = [];
@@ -90,7 +85,8 @@ function chainsOf(jobs: readonly Job[], most: number, home: string | undefined):
 }
 
 interface End {
-  readonly ended: readonly Ended[];
+  /** Only a job, if it did not begin because of a signal. */
+  readonly ended: readonly (Partial<PrintedRun> & { readonly job: Job })[];
   readonly elapsedMs: number;
   readonly log: Log;
   readonly signal: Signalled;

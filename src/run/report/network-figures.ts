@@ -21,8 +21,7 @@ export type NetworkFigures = Readonly<ReturnType<ReturnType<typeof networkFigure
   readonly lake?: RequestCount | undefined;
 };
 
-export function networkFigures(measured: Measured) {
-  const { clock, stack, figures, costs, concurrency, loopDelay } = measured;
+export function networkFigures({ clock, stack, figures, costs, concurrency, loopDelay }: Measured) {
   const { throttle, pools } = stack;
   const openedAt = clock.monotonic();
   return () => {
