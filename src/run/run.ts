@@ -107,7 +107,11 @@ async function workIn(session: RunSession, request: BegunRun): Promise<RunEnd> {
     });
   }
   const selected = await selectionOf(session, request);
-  await waitUntilPublished(session, selected);
+  if (session.options.waitForPublication !== undefined) {
+    session.live.enter('waiting-for-publication');
+    const { waitForPublication } = await import('./objects/wait-for-publication.js');
+    await session.live.pause(() => waitForPublication(session, selected));
+  }
   return locked(session, selected.verb, async (open) => {
     if (session.pipeline !== undefined) {
       await addOrders(session.paths, request.asked ?? [], session.nowMs);
@@ -236,13 +240,6 @@ async function sessionOf(request: Parameters<typeof openSession<Options<RunFlag>
     throw error;
   }
   return session;
-}
-
-async function waitUntilPublished(session: RunSession, selection: RunSelection): Promise<void> {
-  if (session.options.waitForPublication === undefined) return;
-  session.live.enter('waiting-for-publication');
-  const { waitForPublication } = await import('./objects/wait-for-publication.js');
-  await session.live.pause(() => waitForPublication(session, selection));
 }
 
 /** The plan of a run, partition by partition. Writes nothing in the lake and takes no lock. */

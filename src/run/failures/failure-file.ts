@@ -16,6 +16,7 @@ import { runId } from '../monitor/run-record.js';
 import type { ReportedRun } from './run-header.js';
 import type { RunSession } from '../session/session.js';
 
+/** Takes the failures of a run. */
 export interface FailureReport {
   add(plan: PartitionPlan, object: SourceObject, error: CryptodlError, at: string): Promise<void>;
   /** Returns the path of the report, if there is one. A run that ends early keeps the report that it would replace. */

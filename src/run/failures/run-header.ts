@@ -9,6 +9,7 @@ import type { RunSession } from '../session/session.js';
 import type { RunHeader } from './read-failure-report.js';
 import type { PastFailures } from './select-failures.js';
 
+/** A run as its report and its record need it. */
 export interface ReportedRun {
   readonly resolved: Resolved<RunFlag>;
   /** The verb of the options; for a failure report, the verb of its run. */

@@ -110,6 +110,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   },
 };
 
+/** The most urgent one first. */
 export function alertsOf(run: WrittenRun, context: AlertContext): Alert[] {
   return Object.entries(RULES).flatMap(([id, rule]) =>
     [rule(run, context)]

@@ -21,6 +21,7 @@ export type NetworkFigures = Readonly<ReturnType<ReturnType<typeof networkFigure
   readonly lake?: RequestCount | undefined;
 };
 
+/** Returns the function that reads the figures at the moment of its call. */
 export function networkFigures({ clock, stack, figures, costs, concurrency, loopDelay }: Measured) {
   const { throttle, pools } = stack;
   const openedAt = clock.monotonic();

@@ -47,6 +47,7 @@ interface Signals {
   readonly waitSignal: AbortSignal | undefined;
 }
 
+/** The caller must close the requests. Throws usage errors for options that do not fit this machine or each other. */
 export function openHttp(request: HttpSessionRequest, signals: Signals) {
   const { clock, observer, nowMs, exchange, surroundings } = request;
   const { options } = request.resolved;

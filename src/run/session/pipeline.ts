@@ -40,11 +40,10 @@ export class Pipeline implements SharedParts {
   #http: SharedHttp | undefined;
 
   constructor(private readonly request: PipelineRequest) {
-    const { resolved, stop, clock, surroundings } = request;
+    const { resolved, stop, clock, surroundings, isToBucket } = request;
     const { concurrency, tempDir } = resolved.options;
     this.#concurrency = new Concurrency({ choice: concurrency, start: ARCHIVE_START });
     this.#spillFolder = tempPath(tempFolderOf(tempDir, surroundings.home), 'worker');
-    const { isToBucket } = request;
     // Another worker requests the unwritten objects of a killed worker again.
     const workshop = openWorkshop(
       this.#spillFolder,

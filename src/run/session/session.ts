@@ -69,6 +69,7 @@ export interface SessionRequest extends Omit<HttpSessionRequest, 'nowMs' | 'live
   readonly live?: LiveRun | undefined;
 }
 
+/** Neither opens the lake nor sends a request. The caller must close the session. Throws like `openHttp`. */
 export function openSession<Own extends Options<SessionFlag>>(
   request: SessionRequest & { readonly resolved: { readonly options: Own } },
 ) {

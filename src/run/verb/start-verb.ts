@@ -54,6 +54,7 @@ export async function withLakes(
   }
 }
 
+/** Prints the error of `work`, and resolves with its exit code. */
 export async function printingErrors(io: Io, work: () => Promise<ExitCode>): Promise<ExitCode> {
   try {
     return await work();
