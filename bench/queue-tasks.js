@@ -131,8 +131,8 @@ async function runner(spools) {
   const { PlanSpool } = await built('plan/plan-spool.js');
   /** @type {typeof import('../src/run/queue/run-queue.js')} */
   const { RunQueue } = await built('run/queue/run-queue.js');
-  /** @type {typeof import('../src/run/queue/places.js')} */
-  const { Slots } = await built('run/queue/places.js');
+  /** @type {typeof import('../src/run/pacing/places.js')} */
+  const { Slots } = await built('run/pacing/places.js');
   /** @type {typeof import('../src/run/report/tally.js')} */
   const { Tally } = await built('run/report/tally.js');
   /** @type {typeof import('../src/model/outcome.js')} */

@@ -3,26 +3,27 @@ import { forEachItem } from './verb/items.js';
 import { withSignals } from './verb/start-verb.js';
 import type { VerbInput } from './verb/verb.js';
 import { printError } from '../terminal/print-error.js';
+import { writeData } from '../terminal/write-data.js';
+import { periodText } from '../model/calendar.js';
 import { toCryptodlError, type CryptodlError } from '../model/errors.js';
 import { exitCodeOfSignal, exitCodeOfError, type ExitCode } from '../model/exit-code.js';
 import type { Io, Signalled } from '../model/io.js';
+import { bytesToFetch, type Task } from '../model/task.js';
 import type { RunFlag, VerbRequest } from '../plan/options/verb-request.js';
 import { closingBlock } from './report/closing-block.js';
 import { diagnosisLines, firstAttemptWarning } from './report/diagnosis.js';
 import { openLogOf, type Log } from './report/log.js';
 import { LiveRun } from './report/live-run.js';
-import { Reporter, openReporter } from './report/reporter.js';
+import { Reporter } from './report/reporter.js';
 import { summaryOf, type RunEnd, type RunSummary, type VerdictSummary } from './report/run-summary.js';
-import { nextStep } from './report/tally.js';
-import type { PastFailures } from './report/select-failures.js';
+import type { PastFailures } from './failures/select-failures.js';
 import { openNotices, type EndedRun } from './monitor/run-notices.js';
-import { shownPath } from '../text/printable.js';
-import type { Job } from './jobs/jobs.js';
-import { recordedOptions } from './report/failure-file.js';
+import { shellWord, shownPath, tabbed } from '../text/printable.js';
+import type { JobEntry } from '../plan/options/jobs-file.js';
+import { recordedOptions } from './failures/run-header.js';
 import { openMonitors, type Monitors } from './monitor/open-monitors.js';
-import { startRun, type RunRequest } from './run.js';
+import { planOnly, startRun, type RunRequest } from './run.js';
 import { judgeLake } from './verdict/judge-lake.js';
-import { printPlan } from './print-plan.js';
 
 interface Download extends VerbInput<RunFlag> {
   readonly verb: RunRequest['verb'];
@@ -50,7 +51,7 @@ interface RunOutput {
   readonly log: Log;
   readonly signalled: () => Signalled;
   /** Set for one of several jobs: a next step without failures is printed once, for the command as a whole. */
-  readonly job?: Pick<Job, 'name' | 'explain'>;
+  readonly job?: Pick<JobEntry, 'name' | 'explain'>;
   /** The outputs of the command for other programs. */
   readonly monitors?: Monitors;
 }
@@ -68,7 +69,7 @@ export async function runAndPrint(
 ): Promise<PrintedRun> {
   const { io, log, signalled, job, monitors } = output;
   const { options } = resolved;
-  const reporter = openReporter(resolved, io, log, job?.name, given.common !== undefined);
+  const reporter = new Reporter(options, io, { log, job: job?.name, isBeside: given.common !== undefined });
   const request = { ...given, resolved, observer: reporter };
   const live = new LiveRun(request.clock, job === undefined ? io.startedAt : undefined);
   let endNotices: ReturnType<typeof openNotices> | undefined;
@@ -113,6 +114,39 @@ export async function runAndPrint(
   }
 }
 
+/** `--dry-run`: prints `fetch|skip|absent`, bytes, key and job (if any) of each object on stdout, or a `planned` event for each with `--json`. */
+async function printPlan(
+  request: RunRequest & { readonly live: LiveRun },
+  io: Io,
+  job: string | undefined,
+): Promise<void> {
+  const lineOf = request.resolved.options.json ? asEvent : asLine;
+  for await (const { tasks } of planOnly(request)) {
+    const lines = tasks.map((task) => lineOf(task, job));
+    if (!(await writeData(io, lines))) break;
+  }
+  request.live.ended(0);
+}
+
+const asLine = ({ action, object }: Task, job: string | undefined): string =>
+  tabbed([action.kind, bytesToFetch(object) ?? 0, object.key, ...(job === undefined ? [] : [job])]);
+
+function asEvent({ series, action, object }: Task, job: string | undefined): object {
+  const { kind, ...why } = action;
+  const { key, period } = object;
+  return {
+    event: 'planned',
+    job,
+    action: kind,
+    ...why,
+    ...series,
+    cadence: period.cadence,
+    period: periodText(period),
+    bytes: bytesToFetch(object),
+    key,
+  };
+}
+
 /** Replaces the live line after the first signal. */
 const ENDING = 'ending: files that are written now are finished first; Ctrl-C ends at once';
 
@@ -151,6 +185,16 @@ export const CONTINUE = 'run the same command again to continue';
 /** The next step after exit code 5: nothing new was written. */
 const LATER =
   'the same command later; --wait-for-publication waits until the archive has the selected periods';
+
+/** The next command after a run with failures. `reportPath`: the path as it is shown to the user. */
+export function nextStep(failed: Pick<RunEnd['tally'], 'of'>, reportPath: string): string {
+  const retry = `cryptodl retry ${shellWord(reportPath)}`;
+  const stale = failed.of('failedBy.sidecar-stale');
+  const mayCome = failed.of('failedRetryable') + failed.of('waitedTooLong');
+  if (mayCome === 0 && failed.of('failedPermanent') > 0)
+    return `run the same command again later: a retry now fails the same way; ${shellWord(reportPath)} names the objects`;
+  return stale > 0 && stale === mayCome ? `${retry} --stale-checksum warn` : retry;
+}
 
 function refuse(
   { observer: reporter }: { readonly observer: Reporter },

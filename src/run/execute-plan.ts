@@ -12,7 +12,7 @@ import type { Plan } from '../plan/plan.js';
 import { PlanSpool } from '../plan/plan-spool.js';
 import { roundsOf } from './queue/rounds.js';
 import { RunQueue } from './queue/run-queue.js';
-import type { FailureReport } from './report/failure-file.js';
+import type { FailureReport } from './failures/failure-file.js';
 import type { RunEnd } from './report/run-summary.js';
 import { createPartitionWriter } from '../lake/write/partition-writer.js';
 import type { PartitionWriter } from '../lake/write/writer.js';

@@ -7,21 +7,21 @@ import type { Options } from '../plan/options/flags.js';
 import type { RunFlag, VerbRequest } from '../plan/options/verb-request.js';
 import type { TaskOutcome } from '../model/outcome.js';
 import { makePlan, type Plan } from '../plan/plan.js';
-import { FailureFile, refuseBadReport } from './report/failure-file.js';
+import { FailureFile, refuseBadReport, reportPlace, type FailureReport } from './failures/failure-file.js';
 import { LiveRun } from './report/live-run.js';
 import type { RunEnd } from './report/run-summary.js';
 import type { PartitionPlan } from '../model/task.js';
 import { bytesText, durationText } from '../model/units.js';
 import { ofShard, type RunSelection } from '../plan/select/selection.js';
-import { Recorder } from './monitor/recorder.js';
+import { Recorder } from './recorder.js';
 import { closeLake, openLake } from './session/open-lake.js';
-import { reportPlace, runHeader, type ReportedRun } from './report/failure-file.js';
 import { continueOrders } from '../plan/select/continue-orders.js';
 import { addOrders, noteStarts, withOrders, type OrderChange } from '../lake/change-orders.js';
 import type { AskedOrder } from '../lake/order.js';
 import { refuseEnded } from '../plan/select/select-datasets.js';
 import type { openSession, RunSession, SessionRequest } from './session/session.js';
-import { selectFailures } from './report/select-failures.js';
+import { runHeader, type ReportedRun } from './failures/run-header.js';
+import { selectFailures } from './failures/select-failures.js';
 import { findDataset } from '../exchange/exchange-spec.js';
 import { announcement, noteTerms } from './announcement.js';
 
@@ -30,17 +30,17 @@ export interface RunRequest
   extends VerbRequest<RunFlag>, ReportedRun, Pick<SessionRequest, 'live' | 'pipeline' | 'wire' | 'zips'> {
   /** Selects the objects in place of the options. */
   readonly select?: (session: RunSession) => RunSelection;
+  /** Takes the failures. Default: a file. */
+  readonly report?: FailureReport | undefined;
   /** Orders of a command whose jobs do the work: the run of the first job leaves them in the lake. */
   readonly asked?: readonly AskedOrder[];
 }
 
-/** The outcomes of a run, and how it ended. The run begins when the first outcome is read; `return` stops it. Throws if it cannot begin. */
-export type Run = AsyncGenerator<TaskOutcome, RunEnd>;
-
 /** The run waits while this many outcomes are unread: half of them wait on each side of the stream. */
 const UNREAD = 1000;
 
-export async function* startRun(request: RunRequest): Run {
+/** The outcomes of a run, and how it ended. The run begins when the first outcome is read; `return` stops it. Throws if it cannot begin. */
+export async function* startRun(request: RunRequest): AsyncGenerator<TaskOutcome, RunEnd> {
   const outcomes = new PassThrough({ objectMode: true, highWaterMark: UNREAD / 2 });
   // Each waiting task adds a listener.
   outcomes.setMaxListeners(0);
@@ -95,9 +95,7 @@ async function beginLater(request: RunRequest, live: LiveRun, signal: AbortSigna
   await clock.sleep(delayMs, signal);
 }
 
-interface BegunRun extends RunRequest {
-  readonly recorder: Recorder;
-}
+type BegunRun = RunRequest & { readonly recorder: Recorder };
 
 async function workIn(session: RunSession, request: BegunRun): Promise<RunEnd> {
   await refuseBadReport(reportPlace(session, request));
@@ -109,7 +107,11 @@ async function workIn(session: RunSession, request: BegunRun): Promise<RunEnd> {
     });
   }
   const selected = await selectionOf(session, request);
-  await waitUntilPublished(session, selected);
+  if (session.options.waitForPublication !== undefined) {
+    session.live.enter('waiting-for-publication');
+    const { waitForPublication } = await import('./objects/wait-for-publication.js');
+    await session.live.pause(() => waitForPublication(session, selected));
+  }
   return locked(session, selected.verb, async (open) => {
     if (session.pipeline !== undefined) {
       await addOrders(session.paths, request.asked ?? [], session.nowMs);
@@ -238,13 +240,6 @@ async function sessionOf(request: Parameters<typeof openSession<Options<RunFlag>
     throw error;
   }
   return session;
-}
-
-async function waitUntilPublished(session: RunSession, selection: RunSelection): Promise<void> {
-  if (session.options.waitForPublication === undefined) return;
-  session.live.enter('waiting-for-publication');
-  const { waitForPublication } = await import('./objects/wait-for-publication.js');
-  await session.live.pause(() => waitForPublication(session, selection));
 }
 
 /** The plan of a run, partition by partition. Writes nothing in the lake and takes no lock. */

@@ -6,7 +6,7 @@ import { afterWrite, missingOf } from '../../src/run/objects/arrival.js';
 import type { Arrived } from '../../src/run/objects/arrival.js';
 import type { Missing } from '../../src/lake/write/writer.js';
 import type { DeferredPlans, Rounds } from '../../src/run/queue/rounds.js';
-import { Slots } from '../../src/run/queue/places.js';
+import { Slots } from '../../src/run/pacing/places.js';
 import { RunQueue } from '../../src/run/queue/run-queue.js';
 import { received as receivedAs } from './conversion.js';
 import { SETTINGS } from './conversion.js';

@@ -124,15 +124,11 @@ function follower(live: LiveRun, more: Partial<Observer> = {}, tally = new Tally
 
 const silent = openLogOf({ logFile: undefined, logLevel: 'info' }, { stderr: nowhere() });
 const reporterOf = (progress: 'bar' | 'plain' | 'json'): Reporter =>
-  new Reporter({
-    stdout: nowhere(),
-    stderr: nowhere(),
-    clock,
-    json: true,
-    quiet: false,
-    progress,
-    log: silent,
-  });
+  new Reporter(
+    { json: true, quiet: false, progress, logFile: undefined, logLevel: 'info' },
+    { stdout: nowhere(), stderr: Object.assign(nowhere(), { isTTY: true }), clock, environment: {} },
+    { log: silent },
+  );
 
 describe(`grows by less than ${MOST_BYTES_PER_OBJECT} bytes per object:`, () => {
   it.each<[string, (live: LiveRun) => void, Partial<Observer>?]>([

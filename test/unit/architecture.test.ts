@@ -58,7 +58,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   hyparquet: ['convert/parquet-footer.ts'],
   ioredis: ['http/redis/connection.ts'],
   // The places of one run, and those for large statements of one engine.
-  'p-queue': ['convert/duckdb.ts', 'run/queue/places.ts'],
+  'p-queue': ['convert/duckdb.ts', 'run/pacing/places.ts'],
   picomatch: ['plan/select/match-symbols.ts'],
   pino: ['run/report/log.ts'],
   'prom-client': ['run/monitor/prometheus.ts'],
@@ -71,8 +71,8 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
     'lake/mirror/staged-zips.ts',
     'lake/order.ts',
     'model/settings-schema.ts',
+    'run/failures/read-failure-report.ts',
     'run/monitor/run-record.ts',
-    'run/report/read-failure-report.ts',
   ],
   yaml: ['plan/options/config-file.ts'],
   yauzl: ['exchange/zip/zip-entry.ts'],

@@ -18,6 +18,10 @@ export interface VerbRequest<Names extends FlagName = FlagName> {
   readonly common?: SharedResources | undefined;
 }
 
+/** The time from which a verb counts: `--now`, else that of the clock at this call, because a run may last for hours. Epoch milliseconds. */
+export const nowMsOf = ({ resolved, clock }: Pick<VerbRequest<'now'>, 'resolved' | 'clock'>): number =>
+  resolved.options.nowMs ?? clock.now();
+
 // The flags that code reads for several verbs.
 
 type In<Flags extends readonly FlagName[]> = Flags[number];

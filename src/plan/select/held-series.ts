@@ -10,7 +10,7 @@ import type { FlagName } from '../options/flags.js';
 import type { Resolved } from '../options/resolve.js';
 import type { SymbolPatterns } from '../options/symbols.js';
 import { emptyShardText, isInShard } from '../options/shard.js';
-import type { HeldFlag, VerbRequest } from '../options/verb-request.js';
+import { nowMsOf, type HeldFlag, type VerbRequest } from '../options/verb-request.js';
 import type { Exchange } from '../../exchange/exchange.js';
 import { didYouMean } from '../../text/did-you-mean.js';
 import { listText } from '../../model/units.js';
@@ -167,12 +167,13 @@ export async function* heldSeries(
 export async function readableStates(
   root: string,
   selected: readonly Series[],
-  { exchange, resolved, clock, observer, signal }: VerbRequest<'now'>,
+  request: VerbRequest<'now'>,
   range: Partial<DayRange> = {},
 ): Promise<Map<Series, SeriesStates>> {
+  const { exchange, observer, signal } = request;
   const found = new Map<Series, SeriesStates>();
   const terms = {
-    nowMs: resolved.options.nowMs ?? clock.now(),
+    nowMs: nowMsOf(request),
     onRefused: ({ message }: Error) => observer.warn(message),
     rangesOf: () => [range],
     formats: ['parquet', 'csv'],

@@ -4,7 +4,7 @@ import { toCryptodlError, usage } from '../../model/errors.js';
 import type { Io } from '../../model/io.js';
 import { readConfigFile } from '../../plan/options/config-file.js';
 import { JOBS_HINT, jobsFile, type JobEntry } from '../../plan/options/jobs-file.js';
-import type { RunFlag } from '../../plan/options/verb-request.js';
+import { nowMsOf, type RunFlag } from '../../plan/options/verb-request.js';
 import { environmentLayer, flagLayer, resolveOptions } from '../../plan/options/resolve.js';
 import type { Invocation, RawLayer, Resolved } from '../../plan/options/resolve.js';
 import type { VerbSpec, VerbSpecs } from '../../plan/options/verb-spec.js';
@@ -73,10 +73,11 @@ export interface Job extends Omit<JobEntry, 'layer'> {
 /** Throws the usage errors that the options and symbol files of a run cause. Sends no request and does not read the lake. */
 export async function checkRequest(
   verb: 'vision' | 'metrics',
-  { options }: Resolved<RunFlag>,
+  resolved: Resolved<RunFlag>,
   { exchange, clock }: { readonly exchange: Exchange; readonly clock: Clock },
 ): Promise<void> {
-  const asking = { options, exchange, nowMs: options.nowMs ?? clock.now() };
+  const { options } = resolved;
+  const asking = { options, exchange, nowMs: nowMsOf({ resolved, clock }) };
   parseDownload(asking, verb);
   await options.symbols?.patterns();
 }

@@ -13,7 +13,7 @@ import { peakMemoryBytes } from '../report/run-summary.js';
 import { outcomesOf } from '../report/count-outcome.js';
 import type { Resolved } from '../../plan/options/resolve.js';
 import { absolutePath } from '../../text/printable.js';
-import { openReporter } from '../report/reporter.js';
+import { Reporter } from '../report/reporter.js';
 import { CONTINUE, runAndPrint, type PrintedRun } from '../download.js';
 import type { Job } from './jobs.js';
 import type { RunFlag } from '../../plan/options/verb-request.js';
@@ -24,11 +24,6 @@ import { openMonitors } from '../monitor/open-monitors.js';
 /** Its options are those of the command as a whole. */
 export interface JobsRun extends VerbInput<RunFlag | MirrorFlag | 'jobs'> {
   readonly jobs: readonly Job[];
-}
-
-/** It has only the job if this did not begin because of a signal. */
-interface Ended extends Partial<PrintedRun> {
-  readonly job: Job;
 }
 
 /** Runs jobs with their lakes on the local disk. */
@@ -89,7 +84,8 @@ function chainsOf(jobs: readonly Job[], most: number, home: string | undefined):
 }
 
 interface End {
-  readonly ended: readonly Ended[];
+  /** Only a job, if it did not begin because of a signal. */
+  readonly ended: readonly (Partial<PrintedRun> & { readonly job: Job })[];
   readonly elapsedMs: number;
   readonly log: Log;
   readonly signal: Signalled;
@@ -103,7 +99,7 @@ function conclude({ resolved, io }: JobsRun, { ended, elapsedMs, log, signal, wa
   if (options.dryRun) return exitCode;
   const counts = new Counters(...ended.flatMap(({ end }) => end?.tally.all ?? []));
   const reports = ended.flatMap(({ end }) => end?.reportPath ?? []);
-  const reporter = openReporter(resolved, io, log);
+  const reporter = new Reporter(options, io, { log });
   const query = ended.findLast(({ end }) => end?.query !== undefined)?.end?.query;
   const next = signal !== undefined ? CONTINUE : exitCode === 0 ? query : undefined;
   const lines = jobsBlock({ jobs: ended, elapsedMs, next });

@@ -59,7 +59,7 @@ const RULES: Readonly<Record<string, Rule>> = {
     const coverage = held / (held + sums.of('missing'));
     return {
       when: holes + outcomes.failed >= LEAST.missingObjects && coverage < THRESHOLDS.coverage,
-      text: `the lake holds ${percentText(coverage)} of the days of this run, less than ${percentText(THRESHOLDS.coverage)}: ${countText(holes, 'hole')}, ${numberText(outcomes.failed)} failed`,
+      text: `the lake holds ${shareText(coverage)} of the days of this run, less than ${shareText(THRESHOLDS.coverage)}: ${countText(holes, 'hole')}, ${numberText(outcomes.failed)} failed`,
       advice: `cryptodl coverage${lakeFlag} shows each gap; cryptodl repair${lakeFlag} fetches missing data`,
     };
   },
@@ -80,7 +80,7 @@ const RULES: Readonly<Record<string, Rule>> = {
     const rate = total / requests;
     return {
       when: total >= LEAST.retries && rate > THRESHOLDS.retryRate,
-      text: `retry rate ${percentText(rate)} (${numberText(total)} of ${numberText(requests)} requests), more than ${percentText(THRESHOLDS.retryRate)}`,
+      text: `retry rate ${shareText(rate)} (${numberText(total)} of ${numberText(requests)} requests), more than ${shareText(THRESHOLDS.retryRate)}`,
       advice: `cryptodl doctor${lakeFlag} checks the network`,
     };
   },
@@ -90,7 +90,7 @@ const RULES: Readonly<Record<string, Rule>> = {
     const share = succeeded / requests;
     return {
       when: requests >= LEAST.retriedRequests && share < THRESHOLDS.retrySuccess,
-      text: `${percentText(share)} of retried requests succeeded (${numberText(succeeded)} of ${numberText(requests)}), less than ${percentText(THRESHOLDS.retrySuccess)}`,
+      text: `${shareText(share)} of retried requests succeeded (${numberText(succeeded)} of ${numberText(requests)}), less than ${shareText(THRESHOLDS.retrySuccess)}`,
       advice: `cryptodl doctor${lakeFlag} checks the hosts; more --retries, or a longer --retry-delay, outlast a longer fault`,
     };
   },
@@ -104,12 +104,13 @@ const RULES: Readonly<Record<string, Rule>> = {
     const isLong = waitedMs >= POOL_WAIT_MS && waitedMs > elapsedMs * POOL_WAIT_SHARE;
     return {
       when: isLong && use > THRESHOLDS.poolUse,
-      text: `${percentText(use)} of the sockets in use, more than ${percentText(THRESHOLDS.poolUse)}, and requests waited ${durationText(waitedMs)} of ${durationText(elapsedMs)} for one`,
+      text: `${shareText(use)} of the sockets in use, more than ${shareText(THRESHOLDS.poolUse)}, and requests waited ${durationText(waitedMs)} of ${durationText(elapsedMs)} for one`,
       advice: 'a higher --pool-limit or --pool-limit-per-host, or a lower --concurrency',
     };
   },
 };
 
+/** The most urgent one first. */
 export function alertsOf(run: WrittenRun, context: AlertContext): Alert[] {
   return Object.entries(RULES).flatMap(([id, rule]) =>
     [rule(run, context)]
@@ -122,4 +123,4 @@ export function alertsOf(run: WrittenRun, context: AlertContext): Alert[] {
 const hoursText = (ms: number): string => `${Math.round(ms / HOUR_MS)} h`;
 
 /** `0.4 %`, `12 %` */
-export const percentText = (share: number): string => `${Number((share * 100).toFixed(1))} %`;
+export const shareText = (share: number): string => `${Number((share * 100).toFixed(1))} %`;

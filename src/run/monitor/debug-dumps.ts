@@ -1,8 +1,11 @@
 /** The debug dumps of a command: on SIGUSR2, with a CPU profile of the next ten seconds, and at its end with --debug-dump. */
-import type { Profiler } from 'node:inspector';
+import { fstatSync, readdirSync } from 'node:fs';
 import { readdir, rm, writeFile } from 'node:fs/promises';
+import type { Profiler } from 'node:inspector';
 import { dirname, join } from 'node:path';
+import { getHeapSpaceStatistics, getHeapStatistics } from 'node:v8';
 import { beginsWith, refuseForeignFile, writeOwnFile, type OwnFile } from '../../files/own-file.js';
+import { Counters, type Counts } from '../../model/counters.js';
 import { toCryptodlError } from '../../model/errors.js';
 import type { Io } from '../../model/io.js';
 import { TOOL_VERSION } from '../../model/version.js';
@@ -12,7 +15,6 @@ import { absolutePath, jsonText, printLines, shownPath } from '../../text/printa
 import type { RunIdentity } from './run-history.js';
 import type { LiveRun } from '../report/live-run.js';
 import type { Reporter } from '../report/reporter.js';
-import { heapSpaces, memoryState, openFiles } from './process-state.js';
 
 type DebugOutput = Pick<Reporter, 'note' | 'warn'>;
 
@@ -146,7 +148,7 @@ export class DebugDumps {
       heapGrowthBytes:
         before &&
         Object.fromEntries(Object.entries(spaces).map(([name, now]) => [name, now - (before[name] ?? 0)])),
-      openFiles: openFiles(),
+      openFiles: openDescriptors(),
     };
     return `${jsonText(dump, 2)}\n`;
   }
@@ -176,6 +178,56 @@ function runState({ verb, job, options }: RunIdentity, live: LiveRun): object {
     network,
     exitCode: live.end?.exitCode,
   };
+}
+
+function memoryState(): object {
+  const { rss, heapTotal, heapUsed, external, arrayBuffers } = process.memoryUsage();
+  const heap = getHeapStatistics();
+  return {
+    residentBytes: rss,
+    heapUsedBytes: heapUsed,
+    heapTotalBytes: heapTotal,
+    heapLimitBytes: heap.heap_size_limit,
+    externalBytes: external,
+    arrayBuffersBytes: arrayBuffers,
+    // More than 0 is a sign of a leak.
+    detachedContexts: heap.number_of_detached_contexts,
+  };
+}
+
+/** The used bytes by space, for example `old_space`. */
+function heapSpaces(): Readonly<Record<string, number>> {
+  return Object.fromEntries(
+    getHeapSpaceStatistics().map(({ space_name: name, space_used_size: bytes }) => [name, bytes]),
+  );
+}
+
+/** The number of open descriptors by kind. Systems without /proc count the resources of Node. */
+export function openDescriptors(): Counts {
+  try {
+    return counted(readdirSync('/proc/self/fd').flatMap((name) => kindOfDescriptor(name) ?? []));
+  } catch {
+    return counted(process.getActiveResourcesInfo());
+  }
+}
+
+function kindOfDescriptor(name: string): string | undefined {
+  try {
+    const facts = fstatSync(Number(name));
+    if (facts.isSocket()) return 'sockets';
+    if (facts.isFile()) return 'files';
+    if (facts.isFIFO()) return 'pipes';
+    if (facts.isDirectory()) return 'folders';
+    if (facts.isCharacterDevice()) return 'devices';
+    return 'others';
+  } catch {
+    // The descriptor of the listing itself is closed by now.
+    return undefined;
+  }
+}
+
+function counted(kinds: readonly string[]): Counts {
+  return new Counters(...kinds.map((kind) => ({ [kind]: 1 }))).all;
 }
 
 /** Removes the oldest debug files. Other files, folders and links stay. */

@@ -1,7 +1,7 @@
 /** The files of the records and starts of runs in a lake. */
 import { existsSync } from 'node:fs';
 import { lstat, readdir, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { makeFolder, readStateNow } from '../../files/disk.js';
 import { backingOf, bringIn } from '../../files/backing.js';
 import { FOLDERS, type LakePaths } from '../../lake/layout.js';
@@ -11,22 +11,27 @@ import { listText } from '../../model/units.js';
 import { jsonText, shownPath } from '../../text/printable.js';
 import { parseRun, parseStart, type RunRecord, type RunStart, type WrittenRun } from './run-record.js';
 
-/** Records that a lake keeps, at most. */
-const MOST_RECORDS = 1000;
 /** A record has at most 240 points; it is about 60 kB. */
 const MAX_BYTES = 4 * 1024 * 1024;
 
 const FOLDER = `${FOLDERS.internal}/runs`;
-const NAME = /^\d{8}T\d{9}Z-[0-9a-f]{8}\.json$/;
-const START = /^\d{8}T\d{9}Z-[0-9a-f]{8}\.start\.json$/;
-/** Starts that a lake keeps, at most. */
-const MOST_STARTS = 100;
+const ID = /^\d{8}T\d{9}Z-[0-9a-f]{8}$/;
+
+/** The file of a run is its id with the ending. `most`: files that a lake keeps. */
+interface Kind<Content> {
+  readonly ending: string;
+  readonly most: number;
+  readonly parse: (content: unknown) => Content;
+}
+
+const RECORDS: Kind<RunRecord> = { ending: '.json', most: 1000, parse: parseRun };
+const STARTS: Kind<RunStart> = { ending: '.start.json', most: 100, parse: parseStart };
 
 /** Writes the record and removes the oldest ones. Rejects with the error of the system, or with `disk` for a link. */
 export async function writeRun(paths: LakePaths, run: WrittenRun): Promise<void> {
   const folder = await paths.folder(FOLDER);
   await publishText(paths.staging, join(folder, `${run.id}.json`), `${jsonText(run)}\n`);
-  await prune(folder, NAME, MOST_RECORDS);
+  await prune(folder, RECORDS);
 }
 
 /** Writes the start of a run, or how it ended before its work. Rejects with the error of the system, or with `disk` for a link. */
@@ -35,7 +40,7 @@ export async function writeStart(paths: LakePaths, run: RunStart): Promise<void>
   await makeFolder(folder);
   // Not by way of the staging folder: a run that holds the lock may clear it.
   await writeFile(join(folder, `${run.id}.start.json`), `${jsonText(run)}\n`);
-  await prune(folder, START, MOST_STARTS);
+  await prune(folder, STARTS);
 }
 
 /** Rejects with the error of the system. */
@@ -44,25 +49,16 @@ export async function removeStart(paths: LakePaths, id: string): Promise<void> {
 }
 
 /** The starts of runs without a record, oldest first. `torn`: the ids of those that cannot be read. Rejects like `readRuns`. */
-export async function readStarts(
-  paths: LakePaths,
-): Promise<{ readonly starts: readonly RunStart[]; readonly torn: readonly string[] }> {
-  const folder = await paths.folder(FOLDER);
-  const starts: RunStart[] = [];
-  const torn: string[] = [];
-  for (const name of await newestFiles(folder, START, MOST_STARTS)) {
-    const start = await readAs(parseStart, join(folder, name));
-    const id = name.slice(0, -'.start.json'.length);
-    if (start?.id === id) starts.push(start);
-    // A run that ended meanwhile has removed its start.
-    else if (existsSync(join(folder, name))) torn.push(id);
-  }
+export async function readStarts(paths: LakePaths) {
+  const { sound: starts, others } = await readNewest(paths, STARTS);
+  // A run that ended meanwhile has removed its start.
+  const torn = others.filter((path) => existsSync(path)).map((path) => basename(path, STARTS.ending));
   return { starts, torn };
 }
 
 /** Only files with these names are removed. A removed link keeps its target, and a folder stays. */
-async function prune(folder: string, form: RegExp, most: number): Promise<void> {
-  for (const name of (await namesOf(folder, form)).slice(0, -most)) {
+async function prune(folder: string, kind: Kind<unknown>): Promise<void> {
+  for (const name of (await namesOf(folder, kind)).slice(0, -kind.most)) {
     const path = join(folder, name);
     const facts = await unlessMissing(lstat(path));
     if (facts?.isDirectory() === false) await removeFile(path);
@@ -70,34 +66,37 @@ async function prune(folder: string, form: RegExp, most: number): Promise<void> 
 }
 
 /** Oldest first. */
-async function namesOf(folder: string, form: RegExp): Promise<string[]> {
+async function namesOf(folder: string, { ending }: Kind<unknown>): Promise<string[]> {
   const names = (await unlessMissing(readdir(folder))) ?? [];
-  return names.filter((name) => form.test(name)).sort();
-}
-
-/** The names of the newest files of this form, oldest first. Those of a lake in a bucket are fetched. */
-async function newestFiles(folder: string, form: RegExp, most: number): Promise<string[]> {
-  await backingOf(folder)?.openFolders([folder]);
-  const names = (await namesOf(folder, form)).slice(-most);
-  await bringIn(...names.map((name) => join(folder, name)));
-  return names;
+  return names.filter((name) => name.endsWith(ending) && ID.test(basename(name, ending))).sort();
 }
 
 /** Reads the newest records, oldest first. `warning`: a text about the files that are no records. Rejects with `disk` for a link in the path of their folder, and with errors of the system. */
-export async function readRuns(paths: LakePaths, most = MOST_RECORDS) {
-  const folder = await paths.folder(FOLDER);
-  const runs: RunRecord[] = [];
-  const unreadable: string[] = [];
-  for (const name of await newestFiles(folder, NAME, most)) {
-    const path = join(folder, name);
-    const run = await readAs(parseRun, path);
-    // The name decides about order and age, so a record under another name is not trusted.
-    if (run !== undefined && `${run.id}.json` === name) runs.push(run);
-    else unreadable.push(shownPath(path));
-  }
+export async function readRuns(paths: LakePaths, most = RECORDS.most) {
+  const { sound: runs, others } = await readNewest(paths, RECORDS, most);
   const warning =
-    unreadable.length === 0 ? undefined : `no records of runs, left out: ${listText(unreadable, 3)}`;
+    others.length === 0 ? undefined : `no records of runs, left out: ${listText(others.map(shownPath), 3)}`;
   return { runs, warning };
+}
+
+/** The contents of the newest files of a kind, oldest first, and the paths of those that cannot be read. The files of a lake in a bucket are fetched. */
+async function readNewest<Content extends { readonly id: string }>(
+  paths: LakePaths,
+  kind: Kind<Content>,
+  most = kind.most,
+) {
+  const folder = await paths.folder(FOLDER);
+  await backingOf(folder)?.openFolders([folder]);
+  const files = (await namesOf(folder, kind)).slice(-most).map((name) => join(folder, name));
+  await bringIn(...files);
+  const [sound, others]: [Content[], string[]] = [[], []];
+  for (const path of files) {
+    const content = await readAs(kind.parse, path);
+    // The name decides about order and age, so content under another name is not trusted.
+    if (content?.id === basename(path, kind.ending)) sound.push(content);
+    else others.push(path);
+  }
+  return { sound, others };
 }
 
 /** Undefined for anything but a record in a regular file, and for a file that another run has just removed. */

@@ -9,7 +9,7 @@ import { CryptodlError } from '../../model/errors.js';
 import { MonthsFromDays, type EndedObject } from './months-from-days.js';
 import type { RunSession } from '../session/session.js';
 import type { PartitionPlan, Task, Series } from '../../model/task.js';
-import type { FailureReport } from '../report/failure-file.js';
+import type { FailureReport } from '../failures/failure-file.js';
 import { AbsenceNotes } from './absence-notes.js';
 import type { ReceivedObject } from '../../convert/csv-input.js';
 import type {

@@ -8,7 +8,7 @@ import type { Downloads } from '../objects/downloads.js';
 import type { LiveRun } from '../report/live-run.js';
 import { Deferrals, FURTHER_ROUNDS, type DeferredPlans, type Rounds, type FailedTask } from './rounds.js';
 import type { Outcomes } from '../partitions/outcomes.js';
-import type { Slots } from './places.js';
+import type { Slots } from '../pacing/places.js';
 
 interface QueueParts {
   readonly writer: Pick<PartitionWriter, 'prepare'>;

@@ -6,7 +6,7 @@ import type { AbsenceReason } from '../../model/absence-reasons.js';
 import { bytesText, countText, durationText, numberText } from '../../model/units.js';
 import type { NetworkTotals } from './network-figures.js';
 import type { RunEnd } from './run-summary.js';
-import { NOTES, type CountName, type Note } from './count-outcome.js';
+import { NOTES, type CountName, type NoteName } from './count-outcome.js';
 import type { Tally } from './tally.js';
 
 type OfEnd = 'tally' | 'times' | 'shard' | 'dataPath' | 'reportPath' | 'quarantinePath' | 'undone' | 'alerts';
@@ -129,7 +129,7 @@ function work({ tally, network, times: { workMs } }: Closing): string[] {
   ];
 }
 
-const noteLines = (tally: Tally, notes: readonly Note[]): string[] =>
+const noteLines = (tally: Tally, notes: readonly NoteName[]): string[] =>
   notes.flatMap((note) => named(tally, NOTES[note], note));
 
 function failedLines(tally: Tally): string[] {

@@ -59,7 +59,7 @@ export const NOTES = {
   staleSidecars: 'stale checksum, accepted by size and ETag',
 } as const satisfies Partial<Record<CountName, string>>;
 
-export type Note = keyof typeof NOTES;
+export type NoteName = keyof typeof NOTES;
 
 /** All kinds, also those without an object. */
 export function outcomesOf(counts: Pick<Counters<CountName>, 'of'>): Record<OutcomeKind, number> {

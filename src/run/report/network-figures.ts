@@ -2,9 +2,8 @@
 import type { RequestCount } from '../../model/observer.js';
 import type { Throttle } from '../../http/throttle/throttle.js';
 import type { Clock } from '../../model/clock.js';
-import type { Concurrency } from '../queue/concurrency.js';
-import type { Costs } from './costs.js';
-import type { LoopDelay } from './costs.js';
+import type { Concurrency } from '../pacing/concurrency.js';
+import type { Costs, LoopDelay } from './costs.js';
 import { Figures } from './figures.js';
 import type { Stack } from '../../http/stack-options.js';
 
@@ -22,8 +21,8 @@ export type NetworkFigures = Readonly<ReturnType<ReturnType<typeof networkFigure
   readonly lake?: RequestCount | undefined;
 };
 
-export function networkFigures(measured: Measured) {
-  const { clock, stack, figures, costs, concurrency, loopDelay } = measured;
+/** Returns the function that reads the figures at the moment of its call. */
+export function networkFigures({ clock, stack, figures, costs, concurrency, loopDelay }: Measured) {
   const { throttle, pools } = stack;
   const openedAt = clock.monotonic();
   return () => {

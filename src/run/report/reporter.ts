@@ -3,19 +3,16 @@ import type { AttemptEnd } from '../../model/fetch.js';
 import type { CryptodlError } from '../../model/errors.js';
 import type { Io } from '../../model/io.js';
 import type { Announcement, Observer, RetryEvent } from '../../model/observer.js';
-import { durationText } from '../../model/units.js';
+import { bytesText, countText, durationText } from '../../model/units.js';
 import type { TaskOutcome } from '../../model/outcome.js';
 import { printLines } from '../../text/printable.js';
 import { logAttempt, logRetry, type Log } from './log.js';
 import type { RunFollower } from './live-run.js';
-import { RunProgress, progressMode, type ProgressOptions } from './run-progress.js';
-import { planBlock } from './plan-block.js';
-import type { Resolved } from '../../plan/options/resolve.js';
+import { RunProgress, progressMode } from './run-progress.js';
+import { row, some } from './closing-block.js';
+import type { Options } from '../../plan/options/flags.js';
 
-export interface ReporterOptions extends Pick<Io, 'stdout' | 'stderr' | 'clock'> {
-  readonly json: boolean;
-  readonly quiet: boolean;
-  readonly progress: ProgressOptions['mode'];
+interface ReporterOutput {
   readonly log: Log;
   /** The name of the job, if there are several. It precedes the first line, and each event contains it. */
   readonly job?: string | undefined;
@@ -39,14 +36,20 @@ export class Reporter implements Observer {
   /** Precedes the first line of a job that prints alone. */
   readonly #title: string[];
 
-  constructor(private readonly options: ReporterOptions) {
-    const { quiet, json, progress, stderr: stream, clock, job, isBeside = false } = options;
+  constructor(
+    private readonly options: Options<'json' | 'log-file' | 'log-level' | 'progress' | 'quiet'>,
+    private readonly io: Pick<Io, 'stdout' | 'stderr' | 'clock' | 'environment'>,
+    private readonly output: ReporterOutput,
+  ) {
+    const { quiet, json } = options;
+    const { stderr: stream, clock } = io;
+    const { job, isBeside = false } = output;
     this.#label = isBeside && job !== undefined ? `[${job}] ` : '';
     this.#title = isBeside || job === undefined ? [] : [`[${job}]`];
-    // Events on stdout are data, so `--quiet` does not end them.
-    const mode = quiet && !(json && progress === 'json') ? 'none' : progress;
+    const mode = progressMode(options, io, isBeside);
     this.#progress = new RunProgress({
-      mode,
+      // Events on stdout are data, so `--quiet` does not end them.
+      mode: quiet && !(json && mode === 'json') ? 'none' : mode,
       label: this.#label,
       stream,
       clock,
@@ -76,13 +79,13 @@ export class Reporter implements Observer {
   /** A line that the user asked for; printed also with `--quiet`. */
   note(line: string): void {
     this.#print([line]);
-    this.options.log.logger.info(line);
+    this.output.log.logger.info(line);
   }
 
   waiting(message: string): void {
     this.say([message]);
     this.event('waiting', { message });
-    this.options.log.logger.info(message);
+    this.output.log.logger.info(message);
   }
 
   /**
@@ -95,14 +98,13 @@ export class Reporter implements Observer {
     else if (this.#warnings.length < MOST_WARNINGS) this.#warnings.push(line);
     else this.#unkeptWarnings += 1;
     this.event('warning', { message });
-    this.options.log.logger.warn(message);
+    this.output.log.logger.warn(message);
   }
 
   event(event: string, fields: object): void {
-    const { json, stdout, job } = this.options;
-    if (!json) return;
+    if (!this.options.json) return;
     this.#progress.clear();
-    printLines(stdout, [{ event, job, ...fields }]);
+    printLines(this.io.stdout, [{ event, job: this.output.job, ...fields }]);
   }
 
   announce(announcement: Announcement): void {
@@ -125,12 +127,12 @@ export class Reporter implements Observer {
       const to = { bytes, sha256: changed.sha256 };
       this.event('changed', { market, dataset, interval, symbol, period, key, from: changed.from, to });
     }
-    this.options.log.logger[kind === 'failed' ? 'error' : 'debug'](facts, kind);
+    this.output.log.logger[kind === 'failed' ? 'error' : 'debug'](facts, kind);
   }
 
   retry(event: RetryEvent): void {
-    const { clock, log } = this.options;
-    const fields = logRetry(log, event);
+    const { clock } = this.io;
+    const fields = logRetry(this.output.log, event);
     this.event('retry', fields);
     if (event.delayMs < LONG_WAIT_MS || clock.monotonic() - this.#lastWaitLineAt < LONG_WAIT_MS) return;
     this.#lastWaitLineAt = clock.monotonic();
@@ -138,7 +140,7 @@ export class Reporter implements Observer {
   }
 
   attempt(attempt: AttemptEnd): void {
-    logAttempt(this.options.log, attempt);
+    logAttempt(this.output.log, attempt);
   }
 
   /** Prints the last lines of a run. `error`: the error that ended it early. */
@@ -158,35 +160,45 @@ export class Reporter implements Observer {
 
   close(): void {
     this.#progress.stop();
-    this.options.log.close();
+    this.output.log.close();
   }
 
   #print(lines: readonly string[]): void {
     this.#progress.clear();
     // In these lines a tab is part of a name, so it is escaped. Only tables for programs separate cells with tabs.
     const shown = lines.map((line) => line.replaceAll('\t', String.raw`\t`));
-    printLines(this.options.stderr, [
-      ...this.#title.splice(0),
-      ...shown.map((line) => `${this.#label}${line}`),
-    ]);
+    printLines(this.io.stderr, [...this.#title.splice(0), ...shown.map((line) => `${this.#label}${line}`)]);
   }
 }
 
-/** `isBeside`: other jobs print at the same time. */
-export function openReporter(
-  { options }: Resolved<'json' | 'log-file' | 'log-level' | 'progress' | 'quiet'>,
-  io: Io,
-  log: Log,
-  job?: string,
-  isBeside = false,
-): Reporter {
-  return new Reporter({
-    ...io,
-    json: options.json,
-    quiet: options.quiet,
-    progress: progressMode(options, io, isBeside),
-    log,
-    isBeside,
-    job,
-  });
+/** The plan names at most this number of symbols. */
+const MOST_NAMES = 3;
+
+/** The first lines of a run: the selection, so that a user sees a misunderstanding, and the plan in numbers. */
+function planBlock(announced: Announcement): string[] {
+  const { what, symbols, range, idle = 'no series to continue', notes, totals, terms } = announced;
+  const absent = Object.entries(totals.absentBy).flatMap(([reason, number]) => some(number, reason));
+  const ofArchive = totals.fetch - totals.fetchRest;
+  const size = [
+    ...(ofArchive === 0 ? [] : [`${countText(ofArchive, 'object')}, ${bytesText(totals.fetchBytes)}`]),
+    ...(totals.fetchRest === 0 ? [] : [`${countText(totals.fetchRest, 'period')} from REST`]),
+  ].join(' and ');
+  const fetch = `${size}, into ${countText(totals.partitions, 'partition')} of ${announced.formats}`;
+  const parts = Object.entries(totals.fetchBy)
+    .filter(([, { objects }]) => objects > 0)
+    .flatMap(([name, of]) => row('', `${name}: ${countText(of.objects, 'object')}, ${bytesText(of.bytes)}`));
+  const names = symbols.length > MOST_NAMES ? countText(totals.series, 'series') : symbols.join(', ');
+  return [
+    `${what} in ${announced.folder}: ${totals.series === 0 ? idle : `${names}, ${range}`}`,
+    ...notes.map((note) => `  ${note}`),
+    ...row('to fetch', totals.fetch === 0 ? 'nothing' : fetch),
+    // One line per dataset, if there are several.
+    ...(parts.length < 2 ? [] : parts),
+    ...(totals.wider > 0
+      ? row('whole', `${countText(totals.wider, 'month')}: the archive lacks daily objects of them`)
+      : []),
+    ...(totals.skip > 0 ? row('held', `${countText(totals.skip, 'object')}, unchanged`) : []),
+    ...(totals.absent > 0 ? row('absent', absent.join(', ')) : []),
+    ...row('terms', terms && `${terms.summary}: ${terms.notice}`),
+  ];
 }

@@ -1,4 +1,4 @@
-/** The counts of a run, for closing block, JSON summary and exit code, and the next command after failures. */
+/** The counts of a run, for closing block, JSON summary and exit code. */
 import { UTC, DAY_MS, periodAt, periodText, startOfDay, type DayStart } from '../../model/calendar.js';
 import { Counters, type Counts } from '../../model/counters.js';
 import type { ErrorCode } from '../../model/errors.js';
@@ -6,7 +6,6 @@ import type { Outcome, OutcomeKind } from '../../model/outcome.js';
 import { LATE_MS, type AbsenceReason } from '../../model/absence-reasons.js';
 import type { RunStatus } from '../../model/exit-code.js';
 import type { SourceObject, Format, Series, Period } from '../../model/task.js';
-import { shellWord } from '../../text/printable.js';
 import { countOutcome, outcomesOf, type CountName } from './count-outcome.js';
 import { parseDurationMs } from '../../model/units.js';
 
@@ -70,16 +69,6 @@ export class Tally extends Counters<CountName> {
       partial: this.of('outcome.partial'),
     } satisfies Partial<RunStatus>;
   }
-}
-
-/** The next command after a run with failures. `reportPath`: the path as it is shown to the user. */
-export function nextStep(failed: Pick<Counters<CountName>, 'of'>, reportPath: string): string {
-  const retry = `cryptodl retry ${shellWord(reportPath)}`;
-  const stale = failed.of('failedBy.sidecar-stale');
-  const mayCome = failed.of('failedRetryable') + failed.of('waitedTooLong');
-  if (mayCome === 0 && failed.of('failedPermanent') > 0)
-    return `run the same command again later: a retry now fails the same way; ${shellWord(reportPath)} names the objects`;
-  return stale > 0 && stale === mayCome ? `${retry} --stale-checksum warn` : retry;
 }
 
 export type DatasetFigures = Readonly<DatasetTally['figures']>;

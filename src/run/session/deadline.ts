@@ -24,11 +24,13 @@ export class Deadline {
   #isAtWork = false;
   /** Aborts when the waits of requests end: soon after the deadline, or when the run stops. Undefined without a deadline. */
   readonly waitSignal: AbortSignal | undefined;
+  readonly #what: string;
   /** Whether the deadline stopped the run before its work began. */
   isEarly = false;
 
   constructor(private readonly options: DeadlineOptions) {
     const { clock, maxDurationMs, stop } = options;
+    this.#what = `--max-duration ${durationText(maxDurationMs ?? 0)}`;
     if (maxDurationMs === undefined) return;
     this.waitSignal = AbortSignal.any([stop.signal, this.#waitEnd.signal]);
     // Each waiting request adds a listener.
@@ -44,7 +46,7 @@ export class Deadline {
   /** A new `time-over` error for an object that is not attempted; undefined before the deadline. */
   readonly refusal = (): CryptodlError | undefined => {
     if (!this.#over.signal.aborted) return undefined;
-    return new CryptodlError('time-over', `${this.#what()} ended before this object started`, {
+    return new CryptodlError('time-over', `${this.#what} ended before this object started`, {
       attempts: 0,
     });
   };
@@ -52,7 +54,7 @@ export class Deadline {
   /** The `time-over` error for a run that the deadline stopped before its work began. Other errors come back unchanged. */
   asEarlyEnd(error: unknown): unknown {
     if (!this.isEarly || !(error instanceof CryptodlError) || error.code !== 'interrupted') return error;
-    return new CryptodlError('time-over', `${this.#what()} ended before the work started`, {
+    return new CryptodlError('time-over', `${this.#what} ended before the work started`, {
       hint: 'try again, or with a longer --max-duration',
     });
   }
@@ -76,17 +78,13 @@ export class Deadline {
     if (stop.signal.aborted) return;
     if (!this.#isAtWork) {
       this.isEarly = true;
-      stop.abort(new CryptodlError('interrupted', `${this.#what()} ended`));
+      stop.abort(new CryptodlError('interrupted', `${this.#what} ended`));
       return;
     }
     this.#over.abort();
     this.options.onOver?.();
     this.#timer = clock.timer(GRACE_MS, () => {
-      this.#waitEnd.abort(new CryptodlError('time-over', `${this.#what()} ended`));
+      this.#waitEnd.abort(new CryptodlError('time-over', `${this.#what} ended`));
     });
-  }
-
-  #what(): string {
-    return `--max-duration ${durationText(this.options.maxDurationMs ?? 0)}`;
   }
 }

@@ -18,9 +18,8 @@ import type { VerbName } from '../../plan/options/verb-spec.js';
 import type { Options } from '../../plan/options/flags.js';
 import type { SessionFlag, VerbRequest } from '../../plan/options/verb-request.js';
 import type { Probe } from '../../plan/series-listing.js';
-import { Concurrency, allowedInFlight, mostInFlight } from '../queue/concurrency.js';
-import { Costs } from '../report/costs.js';
-import { LoopDelay } from '../report/costs.js';
+import { Concurrency, allowedInFlight, mostInFlight } from '../pacing/concurrency.js';
+import { Costs, LoopDelay } from '../report/costs.js';
 import { Figures } from '../report/figures.js';
 import { networkFigures } from '../report/network-figures.js';
 import type { HostStates, LiveRun } from '../report/live-run.js';
@@ -29,7 +28,7 @@ import { archiveAnswers, probeSidecar } from '../../exchange/archive-client.js';
 import { openListing } from '../../exchange/listing.js';
 import { exchangeHosts, refuseBanned } from '../../exchange/hosts.js';
 
-export interface HttpRequest extends Omit<VerbRequest<SessionFlag>, 'read' | 'signal'> {
+export interface HttpSessionRequest extends Omit<VerbRequest<SessionFlag>, 'read' | 'signal'> {
   /** Undefined for verbs that run no plan. */
   readonly verb?: VerbName | undefined;
   /** Sends one attempt of a request. Default: over sockets. */
@@ -47,7 +46,8 @@ interface Signals {
   readonly waitSignal: AbortSignal | undefined;
 }
 
-export function openHttp(request: HttpRequest, signals: Signals) {
+/** The caller must close the requests. Throws usage errors for options that do not fit this machine or each other. */
+export function openHttp(request: HttpSessionRequest, signals: Signals) {
   const { clock, observer, nowMs, exchange, surroundings } = request;
   const { options } = request.resolved;
   warnOfMany(request.verb, options, observer);
@@ -92,7 +92,7 @@ export function openHttp(request: HttpRequest, signals: Signals) {
 /** The first level of `--concurrency auto`. The archive answers 30 to 50 objects in flight well. */
 export const ARCHIVE_START = 30;
 
-function openStack(request: HttpRequest, signals: Signals) {
+function openStack(request: HttpSessionRequest, signals: Signals) {
   const { clock, observer } = request;
   const { options } = request.resolved;
   const folder = stateFolder(options, request.surroundings);
@@ -143,7 +143,7 @@ function openStack(request: HttpRequest, signals: Signals) {
   };
 }
 
-function lanesOf({ resolved: { options }, surroundings }: HttpRequest) {
+function lanesOf({ resolved: { options }, surroundings }: HttpSessionRequest) {
   const proxies = proxiesOf(options.proxy, surroundings);
   const hasLanes = proxies.several.length > 1;
   // The programs of a group share one public address, and each proxy has another one.

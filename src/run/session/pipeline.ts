@@ -5,15 +5,16 @@
 import { rm } from 'node:fs/promises';
 import { tempFolderOf, tempPath } from '../../files/temp-files.js';
 import { SILENT_OBSERVER } from '../../model/observer.js';
-import { Concurrency } from '../queue/concurrency.js';
+import { Concurrency } from '../pacing/concurrency.js';
 import type { NetworkFigures } from '../report/network-figures.js';
+import { nowMsOf } from '../../plan/options/verb-request.js';
 import { LiveRun } from '../report/live-run.js';
-import { ARCHIVE_START, openHttp, type HttpRequest } from './http-session.js';
+import { ARCHIVE_START, openHttp, type HttpSessionRequest } from './http-session.js';
 import { newRunFolder, openLake } from './open-lake.js';
 import type { LakeParts, Session, SharedParts } from './session.js';
 import { openWorkshop, type Workshop } from './workshop.js';
 
-export type PipelineRequest = Omit<HttpRequest, 'nowMs' | 'live' | 'observer' | 'concurrency'> & {
+export type PipelineRequest = Omit<HttpSessionRequest, 'nowMs' | 'live' | 'observer' | 'concurrency'> & {
   /** Whether the lakes of the runs are in buckets. */
   readonly isToBucket: boolean;
   /** Ends all runs. */
@@ -39,11 +40,10 @@ export class Pipeline implements SharedParts {
   #http: SharedHttp | undefined;
 
   constructor(private readonly request: PipelineRequest) {
-    const { resolved, stop, clock, surroundings } = request;
+    const { resolved, stop, clock, surroundings, isToBucket } = request;
     const { concurrency, tempDir } = resolved.options;
     this.#concurrency = new Concurrency({ choice: concurrency, start: ARCHIVE_START });
     this.#spillFolder = tempPath(tempFolderOf(tempDir, surroundings.home), 'worker');
-    const { isToBucket } = request;
     // Another worker requests the unwritten objects of a killed worker again.
     const workshop = openWorkshop(
       this.#spillFolder,
@@ -60,7 +60,7 @@ export class Pipeline implements SharedParts {
   }
 
   /** The requests of one run. Runs share them, except where the options of the run decide about another source. */
-  http(request: HttpRequest, own: Parameters<typeof openHttp>[1]): ReturnType<typeof openHttp> {
+  http(request: HttpSessionRequest, own: Parameters<typeof openHttp>[1]): ReturnType<typeof openHttp> {
     const { fill, join: joined } = request.resolved.options;
     const { common } = this.request;
     if (fill !== undefined || joined !== undefined)
@@ -80,8 +80,7 @@ export class Pipeline implements SharedParts {
     const { clock, stop } = this.request;
     const known = this.#http;
     if (known !== undefined && clock.monotonic() - known.openedAt < RENEW_MS) return known;
-    const nowMs = this.request.resolved.options.nowMs ?? clock.now();
-    const parts = { observer: SILENT_OBSERVER, nowMs, live: new LiveRun(clock) };
+    const parts = { observer: SILENT_OBSERVER, nowMs: nowMsOf(this.request), live: new LiveRun(clock) };
     const opened = openHttp(
       { ...this.request, ...parts, concurrency: this.#concurrency },
       { signal: stop.signal, waitSignal: undefined },

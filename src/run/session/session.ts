@@ -13,11 +13,11 @@ import type { SourceObject, PartitionPlan } from '../../model/task.js';
 import { Timeline } from '../monitor/timeline.js';
 import { LiveRun } from '../report/live-run.js';
 import { Tally } from '../report/tally.js';
-import type { RunFlag, SessionFlag } from '../../plan/options/verb-request.js';
+import { nowMsOf, type RunFlag, type SessionFlag } from '../../plan/options/verb-request.js';
 import type { FlagName, Options } from '../../plan/options/flags.js';
 import { absolutePath } from '../../text/printable.js';
 import { Deadline } from './deadline.js';
-import { openHttp, type HttpRequest } from './http-session.js';
+import { openHttp, type HttpSessionRequest } from './http-session.js';
 import type { Workshop } from './workshop.js';
 
 /** `More`: flags that its verb reads beside those of all sessions. */
@@ -59,7 +59,7 @@ export interface LakeParts {
   readonly runFolder: string;
 }
 
-export interface SessionRequest extends Omit<HttpRequest, 'nowMs' | 'live' | 'concurrency'> {
+export interface SessionRequest extends Omit<HttpSessionRequest, 'nowMs' | 'live' | 'concurrency'> {
   readonly pipeline?: SharedParts | undefined;
   /** For a job that one worker fetches and another converts. */
   readonly zips?: ZipStore | undefined;
@@ -69,6 +69,7 @@ export interface SessionRequest extends Omit<HttpRequest, 'nowMs' | 'live' | 'co
   readonly live?: LiveRun | undefined;
 }
 
+/** Neither opens the lake nor sends a request. The caller must close the session. Throws like `openHttp`. */
 export function openSession<Own extends Options<SessionFlag>>(
   request: SessionRequest & { readonly resolved: { readonly options: Own } },
 ) {
@@ -84,7 +85,7 @@ export function openSession<Own extends Options<SessionFlag>>(
   const tally = new Tally(exchange);
   const onOver = (): void => observer.event('time-over', {});
   const deadline = new Deadline({ clock, maxDurationMs: options.maxDurationMs, stop, onOver });
-  const nowMs = options.nowMs ?? clock.now();
+  const nowMs = nowMsOf(request);
   const openedAt = clock.monotonic();
   const signals = { signal: stop.signal, waitSignal: deadline.waitSignal };
   const { close, ...http } = openRequests({ ...request, observer, live, nowMs }, signals, paths.root);
@@ -122,7 +123,7 @@ export function openSession<Own extends Options<SessionFlag>>(
 
 /** The requests of a run. Its figures have those to the bucket of the lake since the last run of the command, too. */
 function openRequests(
-  request: HttpRequest & Pick<SessionRequest, 'pipeline'>,
+  request: HttpSessionRequest & Pick<SessionRequest, 'pipeline'>,
   signals: Parameters<typeof openHttp>[1],
   root: string,
 ) {

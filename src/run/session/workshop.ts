@@ -2,9 +2,9 @@
 import { createEngine, type Engine } from '../../convert/duckdb.js';
 import type { Clock, Timer } from '../../model/clock.js';
 import { cores, withinOpenFiles } from '../../files/machine.js';
-import type { Concurrency } from '../queue/concurrency.js';
+import type { Concurrency } from '../pacing/concurrency.js';
 import { createSerializer } from '../../model/in-order.js';
-import { Slots } from '../queue/places.js';
+import { Slots } from '../pacing/places.js';
 
 export type Workshop = Readonly<ReturnType<typeof openWorkshop>>;
 

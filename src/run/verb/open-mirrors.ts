@@ -50,13 +50,8 @@ export class Mirrors {
   /** Publishes the files outside of the series, and removes the mirrors. Rejects with the first error, after all mirrors were removed. */
   async close(): Promise<void> {
     const errors: unknown[] = [];
-    for (const opened of this.#opened.values()) {
-      try {
-        await (await opened).close();
-      } catch (error) {
-        errors.push(error);
-      }
-    }
+    for (const opened of this.#opened.values())
+      await opened.then(({ close }) => close()).catch((error: unknown) => errors.push(error));
     this.#opened.clear();
     if (errors.length > 0) throw errors[0];
   }

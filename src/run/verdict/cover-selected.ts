@@ -7,10 +7,10 @@ import { readOrders } from '../../lake/orders.js';
 import { firstSymlink } from '../../files/path-checks.js';
 import { seriesName, type Series } from '../../model/task.js';
 import { emptyShardText, isInShard } from '../../plan/options/shard.js';
-import type { CoverageFlag, VerbRequest } from '../../plan/options/verb-request.js';
+import { nowMsOf, type CoverageFlag, type VerbRequest } from '../../plan/options/verb-request.js';
 import { givenRange } from '../../plan/select/date-range.js';
 import { readVerbLake, refuseFormat, selectGiven } from '../../plan/select/held-series.js';
-import { readLastFailures } from '../report/last-failures.js';
+import { readLastFailures } from '../failures/last-failures.js';
 import { daysOfSymbol, orderedDays, seriesOf } from '../../lake/catalogue/ordered-series.js';
 import type { OrderedDays } from '../../lake/catalogue/ordered-series.js';
 import type { Exchange } from '../../exchange/exchange.js';
@@ -22,9 +22,9 @@ export type LakeCoverage = Awaited<ReturnType<typeof coverSelected>>;
 
 /** Rejects with usage errors, also for a lake without series, unless it `mayBeEmpty`. */
 export async function coverSelected(request: VerbRequest<CoverageFlag>, { mayBeEmpty = false } = {}) {
-  const { exchange, resolved, observer, clock } = request;
+  const { exchange, resolved, observer } = request;
   const { options, origins } = resolved;
-  const nowMs = options.nowMs ?? clock.now();
+  const nowMs = nowMsOf(request);
   const range: Partial<DayRange> = givenRange(options, nowMs, exchange) ?? {};
   // Undefined for `auto`.
   const by = options.by === 'day' || options.by === 'month' ? options.by : undefined;

@@ -9,9 +9,9 @@ import { lakePaths } from '../../lake/layout.js';
 import { isOrderedBy, type Order } from '../../lake/order.js';
 import type { CryptodlError } from '../../model/errors.js';
 import { seriesName, type Series } from '../../model/task.js';
-import type { VerbRequest } from '../../plan/options/verb-request.js';
+import { nowMsOf, type VerbRequest } from '../../plan/options/verb-request.js';
 import { readVerbLake } from '../../plan/select/held-series.js';
-import { readLastFailures } from '../report/last-failures.js';
+import { readLastFailures } from '../failures/last-failures.js';
 import { daysOfSymbol, orderedDays, type OrderedDays } from '../../lake/catalogue/ordered-series.js';
 import type { DayRange } from '../../lake/catalogue/spans.js';
 import { printable } from '../../text/printable.js';
@@ -25,8 +25,8 @@ export async function judgeOrders(
   orders: readonly Order[],
   onRefused: (error: CryptodlError) => void,
 ): Promise<readonly JudgedOrder[]> {
-  const { exchange, resolved, clock, signal, observer } = request;
-  const nowMs = resolved.options.nowMs ?? clock.now();
+  const { exchange, signal, observer } = request;
+  const nowMs = nowMsOf(request);
   const judged = orders.map((order) => {
     const range = orderedDays(order, exchange, nowMs);
     return { order, range, isOwn: isOrderedBy(order), states: new Map<string, SeriesStates>() };

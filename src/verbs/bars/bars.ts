@@ -10,7 +10,13 @@ import { printLines, tabbed } from '../../text/printable.js';
 import { parseBar, type BarRule } from './bar-rule.js';
 import { NOTHING, addAmounts, buildSeries } from './build-series.js';
 import type { Amounts, BuiltSeries, Build } from './build-series.js';
-import type { HeldFlag, RangeFlag, SessionFlag, VerbRequest } from '../../plan/options/verb-request.js';
+import {
+  nowMsOf,
+  type HeldFlag,
+  type RangeFlag,
+  type SessionFlag,
+  type VerbRequest,
+} from '../../plan/options/verb-request.js';
 import { join } from 'node:path';
 import { openCatalogue } from '../../lake/catalogue/catalogue.js';
 import { createEngine, type Engine } from '../../convert/duckdb.js';
@@ -176,9 +182,8 @@ async function buildSymbol(
 
 /** Whether a month has days in the range of the command; true for all months without a range. */
 function chosenMonths(request: VerbRequest<RangeFlag | 'now'>): (month: number) => boolean {
-  const { exchange, clock } = request;
-  const { options } = request.resolved;
-  const { from, to } = givenRange(options, options.nowMs ?? clock.now(), exchange) ?? {};
+  const { exchange, resolved } = request;
+  const { from, to } = givenRange(resolved.options, nowMsOf(request), exchange) ?? {};
   return (month) =>
     (from === undefined || month >= monthOf(from)) && (to === undefined || month <= monthOf(to - 1));
 }

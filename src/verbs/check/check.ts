@@ -12,6 +12,7 @@ import { fateText } from '../../run/monitor/run-history.js';
 import { absolutePath, lakeFlag, printable, printLines, shownPath } from '../../text/printable.js';
 import { table, type TableColumn } from '../../text/table.js';
 import { widthOf } from '../../text/wrap.js';
+import { nowMsOf } from '../../plan/options/verb-request.js';
 import { judgeLake, type LakeVerdict } from '../../run/verdict/judge-lake.js';
 import type { JudgedOrder } from '../../run/verdict/judge-orders.js';
 
@@ -21,7 +22,7 @@ import type { JudgedOrder } from '../../run/verdict/judge-orders.js';
  */
 export async function check(command: VerbInput<'out' | 'json' | 'quiet' | 'now'>): Promise<ExitCode> {
   const { io, resolved } = command;
-  const { out, json, quiet, nowMs = io.clock.now() } = resolved.options;
+  const { out, json, quiet } = resolved.options;
   return withSignals(command, async (request) => {
     const root = absolutePath(out, request.surroundings.home);
     refuseFile(root);
@@ -31,7 +32,7 @@ export async function check(command: VerbInput<'out' | 'json' | 'quiet' | 'now'>
         `${shownPath(root)} has no order, so nothing tells what it should hold`,
         `each vision and metrics leaves one, for example: cryptodl vision -s BTCUSDT -d 7${lakeFlag(root)}`,
       );
-    const lines = quiet ? [] : linesOf(verdict, nowMs, widthOf(io.stdout));
+    const lines = quiet ? [] : linesOf(verdict, nowMsOf(request), widthOf(io.stdout));
     const { summary, refused } = verdict;
     await writeData(io, json ? [recordOf(verdict)] : [summary.text, ...lines]);
     for (const { message } of refused) printLines(io.stderr, [`cryptodl: ${message}`]);

@@ -1,6 +1,6 @@
 /** `cryptodl coverage`: prints the held rows of a lake compared with the expected rows. */
 import { listText } from '../../model/units.js';
-import type { CoverageFlag } from '../../plan/options/verb-request.js';
+import { nowMsOf, type CoverageFlag } from '../../plan/options/verb-request.js';
 import { tapped } from '../../run/verb/items.js';
 import { withSignals } from '../../run/verb/start-verb.js';
 import type { VerbCall } from '../../run/verb/verb.js';
@@ -16,7 +16,7 @@ import { DAY_SECONDS } from '../../lake/catalogue/gap.js';
 import type { SeriesStates } from '../../lake/catalogue/day-states.js';
 import { dayText } from '../../model/calendar.js';
 import { seriesName } from '../../model/task.js';
-import type { LastFailures } from '../../run/report/last-failures.js';
+import type { LastFailures } from '../../run/failures/last-failures.js';
 import type { FlagName } from '../../plan/options/flags.js';
 import type { VerbName } from '../../plan/options/verb-spec.js';
 import { findDataset, isArchived, isMade } from '../../exchange/exchange-spec.js';
@@ -34,7 +34,7 @@ export async function coverage(command: CoverageCommand): Promise<ExitCode> {
   if (options.summary && options.csv) throw usage('--summary and --csv cannot be used together', 'keep one');
   return withSignals(command, async (request) => {
     const lakeCoverage = await coverSelected(request);
-    const next = new NextStep(command, options.nowMs ?? command.io.clock.now(), lakeCoverage.failures);
+    const next = new NextStep(command, nowMsOf(request), lakeCoverage.failures);
     await write(command, lakeCoverage, next);
     return conclude(command, lakeCoverage.found, next);
   });

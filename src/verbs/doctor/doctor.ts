@@ -18,7 +18,7 @@ import { backingOf } from '../../files/backing.js';
 import { lakePaths, refuseLinkedFolders } from '../../lake/layout.js';
 import { stateFolder } from '../../files/environment.js';
 import type { SessionFlag, VerbRequest } from '../../plan/options/verb-request.js';
-import { mostInFlight } from '../../run/queue/concurrency.js';
+import { mostInFlight } from '../../run/pacing/concurrency.js';
 import { exchangeHosts } from '../../exchange/hosts.js';
 import { bucketResult, checkFolder, checkLock } from './check-folder.js';
 import { checkRedis, checkVersions, asResult, checkBans, checkClock, clearBans } from './check-machine.js';

@@ -5,7 +5,7 @@ import type { DayRange } from '../../lake/catalogue/spans.js';
 import { usage } from '../../model/errors.js';
 import { layerName, type Series } from '../../model/task.js';
 import type { VerbCall } from '../../run/verb/verb.js';
-import type { HeldFlag, RangeFlag, VerbRequest } from '../../plan/options/verb-request.js';
+import { nowMsOf, type HeldFlag, type RangeFlag, type VerbRequest } from '../../plan/options/verb-request.js';
 import { givenRange } from '../../plan/select/date-range.js';
 import { filterHeldSeries, readVerbLake, selectGiven } from '../../plan/select/held-series.js';
 import { isAll } from '../../plan/select/select-datasets.js';
@@ -31,12 +31,12 @@ export type Export = Readonly<Awaited<ReturnType<typeof selectExport>>>;
 
 /** The series that flags select and that the program has files for. Throws usage errors, also if there is none. */
 export async function selectExport(request: VerbRequest<ExportFlag>, program: ExportProgram) {
-  const { resolved, observer, exchange, clock } = request;
+  const { resolved, observer, exchange } = request;
   const { options, origins } = resolved;
   const { name, datasets, onlyNamed = [], anyInterval } = program;
   const assets = await assetsOf(request);
   // Without a given range, all days.
-  const range: Partial<DayRange> = givenRange(options, options.nowMs ?? clock.now(), exchange) ?? {};
+  const range: Partial<DayRange> = givenRange(options, nowMsOf(request), exchange) ?? {};
   // Why folders of series are left out: links, and files without a manifest.
   const unread: string[] = [];
   const lake = await readVerbLake(request, (message) => {

@@ -10,7 +10,7 @@ import type { ExitCode } from '../../model/exit-code.js';
 import type { Io } from '../../model/io.js';
 import type { ReadList } from '../../plan/options/parsers.js';
 import { listReader } from '../../plan/options/symbols.js';
-import type { QueryFlag, VerbRequest } from '../../plan/options/verb-request.js';
+import { nowMsOf, type QueryFlag, type VerbRequest } from '../../plan/options/verb-request.js';
 import { readVerbLake, readableStates } from '../../plan/select/held-series.js';
 import { bytesText, listText } from '../../model/units.js';
 import { refuseForeignFile, writeOwnFile } from '../../files/own-file.js';
@@ -120,11 +120,11 @@ const ENOUGH_BARS = 100;
  */
 function chooseInterval(
   found: Iterable<SeriesStates>,
-  { exchange, resolved, clock }: VerbRequest<QueryFlag>,
+  request: VerbRequest<QueryFlag>,
   { series: [one], spec }: PlottedDataset,
 ): { readonly states: SeriesStates; readonly range: TimeRange } {
-  const { options } = resolved;
-  const given = givenRange(options, options.nowMs ?? clock.now(), exchange);
+  const { options } = request.resolved;
+  const given = givenRange(options, nowMsOf(request), request.exchange);
   const first = given?.from === undefined ? -Infinity : startOfDay(given.from, spec);
   const end = given === undefined ? Infinity : startOfDay(given.to, spec);
   const within = [...found].flatMap((states) => {

@@ -12,7 +12,7 @@ import type { ZipStore, ReceivedZip } from '../../run/session/session.js';
 import { Mirrors, callerOf } from '../../run/verb/open-mirrors.js';
 import type { AttemptEnd, ProcessContext } from './end-attempt.js';
 import { lakeOf, resolveJob, type FailedObject, type JobData } from './job-data.js';
-import type { FailureReport } from '../../run/report/failure-file.js';
+import type { FailureReport } from '../../run/failures/failure-file.js';
 import { forEachItem } from '../../run/verb/items.js';
 import { writeFile, rm } from 'node:fs/promises';
 

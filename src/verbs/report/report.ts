@@ -1,6 +1,6 @@
 /** `cryptodl report`: writes one HTML file about a lake and one of its runs. */
 import { writeFile, lstat } from 'node:fs/promises';
-import type { CoverageFlag } from '../../plan/options/verb-request.js';
+import { nowMsOf, type CoverageFlag } from '../../plan/options/verb-request.js';
 import { progressPrinter, tapped } from '../../run/verb/items.js';
 import { withSignals } from '../../run/verb/start-verb.js';
 import type { VerbInput } from '../../run/verb/verb.js';
@@ -22,7 +22,7 @@ import { coverageElements } from './coverage-elements.js';
 import { join, sep, basename } from 'node:path';
 import { bringIn, backingOf } from '../../files/backing.js';
 import { grouped } from '../../model/by-name.js';
-import { readFailureReport } from '../../run/report/read-failure-report.js';
+import { readFailureReport } from '../../run/failures/read-failure-report.js';
 
 /** The file without --html. */
 const USUAL_FILE = 'cryptodl-report.html';
@@ -64,7 +64,7 @@ export async function report(
     const judged = await judgeLake(noted);
     const head = {
       verdict: judged?.summary ?? null,
-      made: new Date(options.nowMs ?? io.clock.now()).toISOString(),
+      made: new Date(nowMsOf(request)).toISOString(),
       version: TOOL_VERSION,
       lake: paths.root,
       ...runData(run, found.runs),

@@ -4,8 +4,8 @@ import type { Io } from '../../model/io.js';
 import type { Options } from '../../plan/options/flags.js';
 import { resolveOptions } from '../../plan/options/resolve.js';
 import { download } from '../../run/download.js';
-import { pastRun, readReport } from '../../run/report/select-failures.js';
-import { lastReportOf } from '../../run/report/last-failures.js';
+import { pastRun, readReport } from '../../run/failures/select-failures.js';
+import { lastReportOf } from '../../run/failures/last-failures.js';
 import { printOptions, removeTempFiles, withLakes, withResolved } from '../../run/verb/start-verb.js';
 import type { Started } from '../../run/verb/verb.js';
 

@@ -4,7 +4,7 @@ import { lakePaths, refuseFile } from '../../lake/layout.js';
 import { usage } from '../../model/errors.js';
 import type { ExitCode } from '../../model/exit-code.js';
 import { durationText, numberText } from '../../model/units.js';
-import { percentText } from '../../run/monitor/alerts.js';
+import { shareText } from '../../run/monitor/alerts.js';
 import { selectionOf } from '../../run/monitor/run-history.js';
 import { fateText, isRunning, ofStart, runName } from '../../run/monitor/run-history.js';
 import { readRuns, readStarts } from '../../run/monitor/run-files.js';
@@ -81,7 +81,7 @@ function tableOf(shown: readonly RunRecord[], width: number): string[] {
       numberText(outcomes.ok + outcomes.partial),
       numberText(outcomes.skipped),
       numberText(outcomes.failed),
-      retryRate === null ? '-' : percentText(retryRate),
+      retryRate === null ? '-' : shareText(retryRate),
       p95Ms === null ? '-' : durationText(p95Ms),
       String(exitCode),
     ];

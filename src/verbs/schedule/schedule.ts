@@ -5,7 +5,7 @@ import type { VerbCall } from '../../run/verb/verb.js';
 import { printError } from '../../terminal/print-error.js';
 import { writeText } from '../../terminal/write-data.js';
 import { checkRequest, readJobs } from '../../run/jobs/jobs.js';
-import { pastRun, readReport } from '../../run/report/select-failures.js';
+import { pastRun, readReport } from '../../run/failures/select-failures.js';
 import { toCryptodlError, usage } from '../../model/errors.js';
 import type { ExitCode } from '../../model/exit-code.js';
 import type { Io } from '../../model/io.js';

@@ -4,7 +4,7 @@ import { MEASURES } from '../../plan/options/periods.js';
 import { findDataset } from '../../exchange/exchange-spec.js';
 import { usage } from '../../model/errors.js';
 import type { RANKING_FLAGS } from '../../plan/options/flag-sets.js';
-import type { HeldFlag, VerbRequest } from '../../plan/options/verb-request.js';
+import { nowMsOf, type HeldFlag, type VerbRequest } from '../../plan/options/verb-request.js';
 import { refuseInLake } from '../../plan/select/held-series.js';
 import { oneMarket } from '../../plan/select/select-datasets.js';
 import { absolutePath } from '../../text/printable.js';
@@ -21,14 +21,10 @@ export type Ranking = Checked &
 export type UniverseFlag = HeldFlag | (typeof RANKING_FLAGS)[number] | 'now' | 'quiet' | 'temp-dir';
 
 /** Everything that is known before the lake is read. Throws usage errors, also for a market without klines or a column that is not comparable. */
-export async function check({
-  resolved: { options },
-  exchange,
-  clock,
-  observer,
-  surroundings: { home },
-}: VerbRequest<UniverseFlag>) {
-  const { as, by, every, from, minAgeMs = 0, nowMs, to, top, windowMs } = options;
+export async function check(request: VerbRequest<UniverseFlag>) {
+  const { exchange, observer, surroundings } = request;
+  const { options } = request.resolved;
+  const { as, by, every, from, minAgeMs = 0, to, top, windowMs } = options;
   const market = oneMarket(exchange, options, 'universe');
   const spec = findDataset(exchange, market, DATASET);
   if (spec === undefined) throw usage(`--market ${market} has no ${DATASET}`, 'choose another market');
@@ -42,9 +38,9 @@ export async function check({
     );
   if (options.target === undefined && as === 'freqtrade')
     throw usage('--as freqtrade needs --target', 'for example --as freqtrade --target universe');
-  const target = options.target === undefined ? '' : absolutePath(options.target, home);
+  const target = options.target === undefined ? '' : absolutePath(options.target, surroundings.home);
   if (target !== '') await refuseInLake(target, exchange.name);
-  const today = dayOf(nowMs ?? clock.now(), spec);
+  const today = dayOf(nowMsOf(request), spec);
   return {
     market,
     // Of its klines.

@@ -8,7 +8,7 @@ import { SILENT_OBSERVER } from '../../../src/model/observer.js';
 import { NO_PROXIES } from '../../../src/files/proxies.js';
 import { resolveOptions } from '../../../src/plan/options/resolve.js';
 import type { RawValues } from '../../../src/plan/options/resolve.js';
-import { Concurrency, mostInFlight } from '../../../src/run/queue/concurrency.js';
+import { Concurrency, mostInFlight } from '../../../src/run/pacing/concurrency.js';
 import { Costs } from '../../../src/run/report/costs.js';
 import { Figures } from '../../../src/run/report/figures.js';
 import { LiveRun } from '../../../src/run/report/live-run.js';

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { LoadSign } from '../../../src/http/load-sign.js';
-import { Concurrency, type LevelChange } from '../../../src/run/queue/concurrency.js';
+import { Concurrency, type LevelChange } from '../../../src/run/pacing/concurrency.js';
 import type { ConcurrencyOption } from '../../../src/plan/options/network-flags.js';
 import { randoms } from '../../helpers/randoms.js';
 import { sized } from '../../helpers/tier-size.js';

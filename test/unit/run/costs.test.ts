@@ -1,7 +1,8 @@
 /** What waits and failures cost: the layers of a request over simulated time. */
-import { setTimeout as sleep } from 'node:timers/promises';
+import { syncBuiltinESMExports } from 'node:module';
+import perfHooks, { createHistogram, type RecordableHistogram } from 'node:perf_hooks';
 import * as fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { CryptodlError } from '../../../src/model/errors.js';
 import type { Fetch, FetchContext, Layer, WaitReason } from '../../../src/model/fetch.js';
 import { Costs } from '../../../src/run/report/costs.js';
@@ -181,19 +182,48 @@ describe('the costs of waits', () => {
 });
 
 describe('the delay of the event loop', () => {
-  it('is that of the longest turn, and nothing before the start', async () => {
+  /** A delay with the samples of the test, in place of those of a timer every 20 ms. */
+  function sampledDelay() {
+    const histograms: RecordableHistogram[] = [];
+    const spy = vi.spyOn(perfHooks, 'monitorEventLoopDelay').mockImplementation(() => {
+      const histogram = createHistogram();
+      histograms.push(histogram);
+      return Object.assign(histogram, { enable: () => true, disable: () => true });
+    });
+    syncBuiltinESMExports();
     const delay = new LoopDelay();
+    spy.mockRestore();
+    syncBuiltinESMExports();
+    const sample = (ms: number, count: number): void => {
+      for (const histogram of histograms)
+        for (let sampled = 0; sampled < count; sampled += 1) histogram.record(ms * 1_000_000);
+    };
+    return { delay, sample };
+  }
+
+  it('is a sample without its interval, and nothing before the first', () => {
+    const { delay, sample } = sampledDelay();
     expect(delay.figures).toMatchObject({ p50: 0, p99: 0, most: 0 });
     delay.start();
-    await sleep(60);
-    const end = performance.now() + 250;
-    while (performance.now() < end);
-    await sleep(60);
+    sample(19, 1);
+    sample(25, 97);
+    sample(120, 1);
+    sample(270, 1);
     delay.stop();
-    const { p50, p99, most, busyShare } = delay.figures;
-    expect(most).toBeGreaterThan(150);
-    expect(p99).toBeGreaterThan(100);
-    expect(p50).toBeLessThanOrEqual(p99);
-    expect(busyShare).toBeGreaterThan(0.1);
+    expect(delay.figures).toMatchObject({ p50: 5, p99: 100, most: 250 });
+    expect(delay.figures.busyShare).toBeGreaterThanOrEqual(0);
+  });
+
+  it('is late by the mean of the samples since the hundredth call before', () => {
+    const { delay, sample } = sampledDelay();
+    const afterCalls = (count: number): boolean =>
+      Array.from({ length: count }, () => delay.isLate()).at(-1) ?? false;
+    sample(50, 10);
+    expect(afterCalls(99)).toBe(false);
+    expect(afterCalls(1)).toBe(true);
+    sample(30, 10);
+    expect(afterCalls(99)).toBe(true);
+    expect(afterCalls(1)).toBe(false);
+    expect(afterCalls(100)).toBe(false);
   });
 });

@@ -6,8 +6,7 @@ import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { Writable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { openDebugDumps } from '../../../src/run/monitor/debug-dumps.js';
-import { openFiles } from '../../../src/run/monitor/process-state.js';
+import { openDebugDumps, openDescriptors } from '../../../src/run/monitor/debug-dumps.js';
 import type { PartitionPlan } from '../../../src/model/task.js';
 import { LiveRun } from '../../../src/run/report/live-run.js';
 import { surroundingsOf } from '../../../src/files/environment.js';
@@ -20,7 +19,7 @@ const scratch = scratchFolder();
 const SERIES = { market: 'um', dataset: 'klines', interval: '1m', symbol: 'BTCUSDT' };
 
 it('open files are counted by kind', async () => {
-  const before = openFiles();
+  const before = openDescriptors();
   const server = createServer();
   await new Promise<void>((listening) => {
     server.listen(0, '127.0.0.1', listening);
@@ -28,7 +27,7 @@ it('open files are counted by kind', async () => {
   const file = await open(import.meta.filename);
   const folder = await opendir(import.meta.dirname);
   const device = await open('/dev/null');
-  const now = openFiles();
+  const now = openDescriptors();
   await Promise.all([file.close(), folder.close(), device.close()]);
   server.close();
   const grown = ['sockets', 'files', 'folders', 'devices', 'others'].filter(

@@ -3,12 +3,12 @@ import { copyFileSync, existsSync, readdirSync, readFileSync, writeFileSync } fr
 import { mkdtemp } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { pastRun, readReport } from '../../../src/run/report/select-failures.js';
+import { pastRun, readReport } from '../../../src/run/failures/select-failures.js';
 import { stagedBeside } from '../../../src/files/temp-files.js';
 import { CryptodlError } from '../../../src/model/errors.js';
-import { readFailureReport } from '../../../src/run/report/read-failure-report.js';
-import { FailureFile } from '../../../src/run/report/failure-file.js';
-import type { FailureReport } from '../../../src/run/report/failure-file.js';
+import { readFailureReport } from '../../../src/run/failures/read-failure-report.js';
+import { FailureFile } from '../../../src/run/failures/failure-file.js';
+import type { FailureReport } from '../../../src/run/failures/failure-file.js';
 import type { PartitionPlan, SourceObject } from '../../../src/model/task.js';
 import { loadBinance } from '../../../src/exchange/binance/binance.js';
 import { period, SETTINGS } from '../../helpers/conversion.js';

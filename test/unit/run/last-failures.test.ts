@@ -5,8 +5,8 @@ import { describe, expect, it } from 'vitest';
 import { SETTINGS } from '../../../scripts/synthetic-lake.js';
 import { lakePaths } from '../../../src/lake/layout.js';
 import { parsePeriod } from '../../../src/model/calendar.js';
-import { readLastFailures } from '../../../src/run/report/last-failures.js';
-import type { LastFailures } from '../../../src/run/report/last-failures.js';
+import { readLastFailures } from '../../../src/run/failures/last-failures.js';
+import type { LastFailures } from '../../../src/run/failures/last-failures.js';
 import { scratchFolder } from '../../helpers/folders.js';
 
 const scratch = scratchFolder();

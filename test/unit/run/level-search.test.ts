@@ -1,7 +1,7 @@
 /** The steps of the search for the level of concurrency, measurement by measurement. */
 import { describe, expect, it } from 'vitest';
-import { LevelSearch } from '../../../src/run/queue/level-search.js';
-import type { Step } from '../../../src/run/queue/level-search.js';
+import { LevelSearch } from '../../../src/run/pacing/level-search.js';
+import type { Step } from '../../../src/run/pacing/level-search.js';
 
 /** Objects per second; their mean time, by default 100 ms; the share of refusals. */
 type Row = readonly [perSecond: number, meanMs?: number, refusedShare?: number];

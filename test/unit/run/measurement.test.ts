@@ -1,7 +1,7 @@
 /** The measurement of one level of concurrency, and the share of failures. */
 import { describe, expect, it } from 'vitest';
-import { Throughput } from '../../../src/run/queue/measurement.js';
-import { Failures } from '../../../src/run/queue/failure-share.js';
+import { Throughput } from '../../../src/run/pacing/measurement.js';
+import { Failures } from '../../../src/run/pacing/failure-share.js';
 
 describe('the rate', () => {
   it('is that of thirty objects at least, from the end of the last one of the level before', () => {

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { Counters } from '../../../src/model/counters.js';
-import { nextStep } from '../../../src/run/report/tally.js';
+import { nextStep } from '../../../src/run/download.js';
 
 const RETRY = 'cryptodl retry report.jsonl';
 

@@ -10,7 +10,7 @@ import { LiveRun } from '../../../src/run/report/live-run.js';
 import type { PartitionPlan, Task } from '../../../src/model/task.js';
 import type { ReceivedObject } from '../../../src/convert/csv-input.js';
 import type { WriteResult } from '../../../src/lake/write/writer.js';
-import type { FailureReport } from '../../../src/run/report/failure-file.js';
+import type { FailureReport } from '../../../src/run/failures/failure-file.js';
 import { loadBinance } from '../../../src/exchange/binance/binance.js';
 import { received } from '../../helpers/conversion.js';
 import { scratchFolder } from '../../helpers/folders.js';

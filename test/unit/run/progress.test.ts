@@ -255,9 +255,15 @@ describe('the form of the progress', () => {
 
 it('warnings of a quiet run are printed only with its error, at most twenty of them', () => {
   const { clock, stream, sent } = followed('none');
-  const log = openLogOf({ logFile: undefined, logLevel: 'info' }, { stderr: stream });
-  const outputs = { stdout: stream, stderr: stream, clock, log };
-  const reporter = new Reporter({ ...outputs, json: false, quiet: true, progress: 'plain' });
+  const options = {
+    json: false,
+    quiet: true,
+    progress: 'plain',
+    logFile: undefined,
+    logLevel: 'info',
+  } as const;
+  const io = { stdout: stream, stderr: stream, clock, environment: {} };
+  const reporter = new Reporter(options, io, { log: openLogOf(options, io) });
   for (let number = 1; number <= 23; number += 1) reporter.warn(String(number));
   expect(sent()).toBe('');
   reporter.end(['the end'], { error: undefined, isWell: false });

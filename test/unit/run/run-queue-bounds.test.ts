@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import type { PartitionPlan } from '../../../src/model/task.js';
-import { Slots } from '../../../src/run/queue/places.js';
+import { Slots } from '../../../src/run/pacing/places.js';
 import { plan, queueOf, task } from '../../helpers/run-queue.js';
 
 const plansOf = (count: number): PartitionPlan[] =>

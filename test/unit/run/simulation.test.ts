@@ -8,7 +8,7 @@ import type { Fetch } from '../../../src/model/fetch.js';
 import { SILENT_OBSERVER } from '../../../src/model/observer.js';
 import { NO_PROXIES } from '../../../src/files/proxies.js';
 import { resolveOptions } from '../../../src/plan/options/resolve.js';
-import { Concurrency, mostInFlight } from '../../../src/run/queue/concurrency.js';
+import { Concurrency, mostInFlight } from '../../../src/run/pacing/concurrency.js';
 import type { ConcurrencyOption } from '../../../src/plan/options/network-flags.js';
 import { Costs } from '../../../src/run/report/costs.js';
 import { Figures } from '../../../src/run/report/figures.js';

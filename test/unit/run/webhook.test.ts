@@ -1,6 +1,6 @@
 /** `--alert-webhook`: a POST with retries and a time limit, over real sockets. */
 import { describe, expect, it } from 'vitest';
-import { LIMIT_MS, send } from '../../../src/run/monitor/send-notice.js';
+import { LIMIT_MS, send } from '../../../src/run/monitor/run-notices.js';
 import { refusal } from '../../helpers/requests.js';
 import { VirtualClock } from '../../helpers/virtual-clock.js';
 import { wirePools } from '../../helpers/wire.js';

@@ -1,15 +1,16 @@
 /** The newest failure report of a lake, and its failed periods. */
 import { parsePeriod } from '../../model/calendar.js';
 import { usage, toCryptodlError, type ErrorCode } from '../../model/errors.js';
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { backingOf, bringIn } from '../../files/backing.js';
 import { FOLDERS, lakePaths, refuseLinkedFolders, type LakePaths } from '../../lake/layout.js';
 import type { Io } from '../../model/io.js';
 import { seriesName, type Format, type Period } from '../../model/task.js';
 import { homeOf } from '../../files/environment.js';
-import { GIVE_REPORT, newestReport, readFailureReport } from './read-failure-report.js';
+import { GIVE_REPORT, readFailureReport } from './read-failure-report.js';
 import { absolutePath, shownPath } from '../../text/printable.js';
-import { seriesOf } from './select-failures.js';
+import { failedSeries } from './select-failures.js';
 
 export interface LastFailures {
   readonly path: string;
@@ -36,7 +37,7 @@ export async function readLastFailures(
     for (const entry of (await readFailureReport(path)).entries) {
       const period = parsePeriod(entry.cadence, entry.period);
       if (period === undefined) continue;
-      const series = seriesName(seriesOf(entry));
+      const series = seriesName(failedSeries(entry));
       const failures = bySeries.get(series) ?? [];
       failures.push({ format: entry.settings.format, period, code: entry.code as ErrorCode });
       bySeries.set(series, failures);
@@ -58,6 +59,17 @@ async function lastReport(paths: LakePaths): Promise<string | undefined> {
   const path = join(folder, name);
   await bringIn(path);
   return path;
+}
+
+/** The name of the newest report in a folder; undefined if the folder has none. */
+async function newestReport(folder: string): Promise<string | undefined> {
+  const names: readonly string[] = await readdir(folder).catch(() => []);
+  // The name of another file has no time.
+  const reports = names.flatMap((name) => {
+    const time = /-(\d{8}T\d{9}Z.*)\.jsonl$/s.exec(name)?.[1];
+    return time === undefined ? [] : [{ name, time }];
+  });
+  return reports.sort((a, b) => (a.time < b.time ? -1 : 1)).at(-1)?.name;
 }
 
 /** The same for `cryptodl retry` without a file. Rejects with a usage error for a lake without a report. */

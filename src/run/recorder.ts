@@ -1,13 +1,13 @@
 /** Judges a run, and leaves its record in its lake. */
 import { existsSync } from 'node:fs';
-import { alertsOf } from './alerts.js';
-import { runId, type RunStart, type WrittenRun } from './run-record.js';
-import { removeStart, writeRun, writeStart } from './run-files.js';
-import { toCryptodlError, type CryptodlError } from '../../model/errors.js';
-import { summaryOf, type RunEnd } from '../report/run-summary.js';
-import { lakeFlag } from '../../text/printable.js';
-import { runHeader, type ReportedRun } from '../report/failure-file.js';
-import type { RunSession } from '../session/session.js';
+import { alertsOf } from './monitor/alerts.js';
+import { runId, type RunStart, type WrittenRun } from './monitor/run-record.js';
+import { removeStart, writeRun, writeStart } from './monitor/run-files.js';
+import { toCryptodlError, type CryptodlError } from '../model/errors.js';
+import { summaryOf, type RunEnd } from './report/run-summary.js';
+import { lakeFlag } from '../text/printable.js';
+import { runHeader, type ReportedRun } from './failures/run-header.js';
+import type { RunSession } from './session/session.js';
 
 /**
  * The record of a run from its start on: a run that is killed, or cannot begin, leaves one too. A failed write is only a warning: the data

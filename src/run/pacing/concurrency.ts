@@ -110,27 +110,27 @@ export class Concurrency {
   }
 
   /** Whether a lower level is not in force yet. First the surplus requests must end; after failures, nearly all earlier requests. */
-  #isSettling({ begunAtMs: begunAt, endedAtMs: endedAt, result }: LoadSign): boolean {
+  #isSettling({ begunAtMs, endedAtMs, result }: LoadSign): boolean {
     if (this.#toEnd === 0) return false;
-    const isEarlier = begunAt <= this.#since;
+    const isEarlier = begunAtMs <= this.#since;
     const why = this.#retreatWhy;
     if (isEarlier && why !== undefined && result !== 'other') this.#failures[why].addEarlier(result === why);
     // A refusal makes no room, because its object is requested again.
     if (isEarlier || (why === undefined && result === 'good')) this.#toEnd -= 1;
     if (this.#toEnd > 0) return true;
-    this.#since = endedAt;
-    this.#meter = new Throughput(this.limit, this.#search.turns, 0, endedAt);
+    this.#since = endedAtMs;
+    this.#meter = new Throughput(this.limit, this.#search.turns, 0, endedAtMs);
     this.#retreatWhy = undefined;
     const left = why && this.#failures[why].left;
     if (why !== undefined && left !== undefined && left.served < this.limit)
-      this.#take(this.#search.retreat(left.level, left.served, why), this.limit, endedAt);
+      this.#take(this.#search.retreat(left.level, left.served, why), this.limit, endedAtMs);
     return false;
   }
 
-  #isFailing({ result, endedAtMs: endedAt }: LoadSign): boolean {
+  #isFailing({ result, endedAtMs }: LoadSign): boolean {
     this.#meter.count(result === 'refused');
-    const isRefused = this.#addResult('refused', result === 'refused', endedAt);
-    return this.#addResult('troubled', result === 'troubled', endedAt) || isRefused;
+    const isRefused = this.#addResult('refused', result === 'refused', endedAtMs);
+    return this.#addResult('troubled', result === 'troubled', endedAtMs) || isRefused;
   }
 
   /** Retreats if too many failed. Goes back to an earlier level after an outage, or if a retreat did not help. Returns whether it did one of them. */

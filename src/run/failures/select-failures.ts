@@ -53,7 +53,7 @@ function requestsOf(context: LakeContext, { path, entries, options }: PastFailur
   for (const entry of entries) {
     const period = parsePeriod(entry.cadence, entry.period);
     const spec = findDataset(context.exchange, entry.market, entry.dataset);
-    const series = seriesOf(entry);
+    const series = failedSeries(entry);
     const isRest = period !== undefined && entry.key === restKey(series, period);
     if (
       period === undefined ||
@@ -77,7 +77,7 @@ function requestsOf(context: LakeContext, { path, entries, options }: PastFailur
   return [...requests.values()];
 }
 
-export function seriesOf({ market, dataset, interval, symbol }: ReadReport['entries'][number]): Series {
+export function failedSeries({ market, dataset, interval, symbol }: ReadReport['entries'][number]): Series {
   return { market, dataset, ...(interval === undefined ? {} : { interval }), symbol };
 }
 

@@ -1,6 +1,6 @@
 /** The failure report, one JSON line per failure, is the input of `cryptodl retry`: its lines, and how they are read. */
 import { usage } from '../../model/errors.js';
-import { stat, lstat, readdir, readFile, realpath } from 'node:fs/promises';
+import { stat, lstat, readFile, realpath } from 'node:fs/promises';
 import { reasonOf } from '../../text/path-faults.js';
 import * as v from 'valibot';
 import { SettingsSchema } from '../../model/settings-schema.js';
@@ -70,17 +70,6 @@ export async function readFailureReport(path: string) {
     /** The number of the last line, if that line is cut: its failure is not known. */
     cut,
   };
-}
-
-/** The name of the newest report in a folder; undefined if the folder has none. */
-export async function newestReport(folder: string): Promise<string | undefined> {
-  const names: readonly string[] = await readdir(folder).catch(() => []);
-  // The name of another file has no time.
-  const reports = names.flatMap((name) => {
-    const time = /-(\d{8}T\d{9}Z.*)\.jsonl$/s.exec(name)?.[1];
-    return time === undefined ? [] : [{ name, time }];
-  });
-  return reports.sort((a, b) => (a.time < b.time ? -1 : 1)).at(-1)?.name;
 }
 
 /** `cut`: the number of the last line, if that line is cut. */
