@@ -15,7 +15,7 @@ import { RunQueue } from './queue/run-queue.js';
 import type { FailureReport } from './report/failure-file.js';
 import type { RunEnd } from './report/run-summary.js';
 import { createPartitionWriter } from '../lake/write/partition-writer.js';
-import type { PartitionWriter } from '../lake/write/writer.js';
+import { emptyResult, type PartitionWriter } from '../lake/write/writer.js';
 import { createZipWriter } from '../lake/write/zip-writer.js';
 import { countObjectRows } from './objects/download-object.js';
 import { Downloads } from './objects/downloads.js';
@@ -71,7 +71,7 @@ async function runAll(session: RunSession, { plan, report }: PlannedRun): Promis
   const figures = tellFigures(session);
   try {
     const writer = openWriter(session, workshop);
-    const outcomes = new Outcomes(session, writer, report);
+    const outcomes = new Outcomes(session, report);
     await fetchAndWrite(session, plan, { writer, outcomes, places: workshop.places });
   } finally {
     live.enter('ending');
@@ -125,7 +125,7 @@ function tellFigures({ clock, observer, network }: RunSession): Timer {
   return timer;
 }
 
-/** Keeps zips as they are, and converts the rows of all other formats. */
+/** Keeps zips as they are, and converts the rows of all other formats. The objects of a run that only fetches stay in its store of zips. */
 function openWriter(session: RunSession, { engine, serialize }: Workshop): PartitionWriter {
   const context = {
     ...session,
@@ -141,7 +141,10 @@ function openWriter(session: RunSession, { engine, serialize }: Workshop): Parti
   const writerOf = ({ settings }: PartitionPlan) => (settings.format === 'zip' ? keeping : converting);
   return {
     prepare: (plan) => writerOf(plan).prepare(plan),
-    write: (plan, received, missing) => writerOf(plan).write(plan, received, missing),
+    write: (plan, received, missing) =>
+      session.zips?.isLast === true
+        ? Promise.resolve(emptyResult(new Map()))
+        : writerOf(plan).write(plan, received, missing),
   };
 }
 

@@ -6,15 +6,24 @@ import { join } from 'node:path';
 import { CryptodlError } from '../../model/errors.js';
 import { bodySize } from '../../model/fetch.js';
 import type { Body, Expectation, FetchRequest, FetchResponse } from '../../model/fetch.js';
-import type { SourceObject, PartitionPlan } from '../../model/task.js';
+import type { SourceObject, PartitionPlan, Task } from '../../model/task.js';
 import type { Options } from '../../plan/options/flags.js';
-import type { Arrived } from './arrival.js';
 import { md5OfEtag } from '../../http/transport/verify-body.js';
 import { publishedDigest } from '../../exchange/archive-client.js';
 import { keyPath } from '../../exchange/keys.js';
 import { beginsWithHeader, type ReceivedObject } from '../../convert/csv-input.js';
 import type { ReceivedZip, Session } from '../session/session.js';
 import { isLabel } from '../../text/label.js';
+
+/** `instead`: the object is absent, or the held one stays, because REST does not have more rows, or refused the request. */
+export type Arrived =
+  { readonly received: ReceivedObject } | { readonly instead: Exclude<Task['action'], { kind: 'fetch' }> };
+
+/** How a planned object arrived, or how else its download ended. */
+export interface Arrival {
+  readonly task: Task;
+  readonly end: Arrived | { readonly error: CryptodlError };
+}
 
 /** The session of a run. Temporary files are made in `runFolder`. */
 export interface DownloadContext extends Pick<Session, 'fetch' | 'runFolder' | 'live' | 'exchange' | 'zips'> {

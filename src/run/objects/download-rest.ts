@@ -7,7 +7,7 @@ import { CryptodlError } from '../../model/errors.js';
 import { seriesName } from '../../model/task.js';
 import { REASON_FACTS, type AbsenceReason } from '../../model/absence-reasons.js';
 import type { SourceObject, Period, RestPeriod, Series, ShortObject } from '../../model/task.js';
-import type { Arrived } from './arrival.js';
+import type { Arrived } from './download-object.js';
 import {
   JoinedRows,
   NOT_IN_REST,

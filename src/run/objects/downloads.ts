@@ -2,8 +2,7 @@
 import { bytesToFetch, type PartitionPlan, type Task } from '../../model/task.js';
 import { routesOf } from '../../exchange/routes.js';
 import type { RunSession } from '../session/session.js';
-import type { Arrived } from './arrival.js';
-import { BODY_MEMORY_BYTES, downloadObject } from './download-object.js';
+import { BODY_MEMORY_BYTES, downloadObject, type Arrived } from './download-object.js';
 import { RestDownloads } from './download-rest.js';
 
 /** A CSV is about this many times as large as its zip. */

@@ -1,7 +1,6 @@
-/** Passes received objects to the writer of their partition, and reports the outcomes of these and of all other tasks. */
+/** Reports the outcomes of all tasks: of those that were written, that failed, and that needed no request. */
 import type { Body } from '../../model/fetch.js';
 import { CutDays } from './cut-days.js';
-import { afterWrite, missingOf, type Arrival } from '../objects/arrival.js';
 import { releaseBodies } from '../objects/download-object.js';
 import { quarantine } from '../../lake/quarantine.js';
 import { ERROR_TRAITS } from '../../model/error-codes.js';
@@ -12,12 +11,7 @@ import type { PartitionPlan, Task, Series } from '../../model/task.js';
 import type { FailureReport } from '../report/failure-file.js';
 import { AbsenceNotes } from './absence-notes.js';
 import type { ReceivedObject } from '../../convert/csv-input.js';
-import type {
-  PartitionWriter,
-  WriteResult,
-  ShorterRevision,
-  WrittenObject,
-} from '../../lake/write/writer.js';
+import type { WriteResult, ShorterRevision, WrittenObject } from '../../lake/write/writer.js';
 import type { WrittenOutcome } from '../../model/outcome.js';
 
 /** What becomes of the tasks of a run: all are counted and reported, failed and absent ones are noted for the manifests. */
@@ -28,7 +22,6 @@ export class Outcomes {
 
   constructor(
     private readonly session: RunSession,
-    private readonly writer: Pick<PartitionWriter, 'write'>,
     private readonly report: FailureReport,
   ) {
     this.absences = new AbsenceNotes(session);
@@ -36,20 +29,14 @@ export class Outcomes {
     this.cutDays = new CutDays(session);
   }
 
-  /** Writes the objects of a partition, and reports those that the writer did not refuse. Resolves with the ends of all. */
-  async write(plan: PartitionPlan, arrivals: readonly Arrival[]): Promise<readonly Arrival[]> {
-    const received = arrivals.flatMap(({ end }) => ('received' in end ? [end.received] : []));
-    // The objects of a run that only fetches have no outcome of their own.
-    if (this.session.zips?.isLast === true) {
-      for (const { object } of received) await this.session.tell(plan, object, { kind: 'skipped' });
-      return arrivals;
-    }
-    return this.session.live.during('write', { plan }, async () => {
-      const result = await this.writer.write(plan, received, missingOf(arrivals));
-      tellFile(this.session, plan, result);
-      for (const one of received) await this.#received(plan, one, result);
-      return afterWrite(arrivals, result);
-    });
+  /** Reports the file of a write, and the objects that the writer did not refuse. */
+  async written(
+    plan: PartitionPlan,
+    received: readonly ReceivedObject[],
+    result: WriteResult,
+  ): Promise<void> {
+    tellFile(this.session, plan, result);
+    for (const one of received) await this.#received(plan, one, result);
   }
 
   /** Releases the object after its write, and reports it unless it was refused. */
