@@ -7,7 +7,7 @@ import { completeLinesOf } from './complete-lines.js';
 import type { LakePaths } from './layout.js';
 import type { ManifestLine, ObjectLine } from '../model/manifest-line.js';
 import { openManifest } from './manifest-place.js';
-import { appendManifest } from './append-manifest.js';
+import { appendManifest } from './manifests.js';
 import { fileFacts, fileSize, removeFile } from '../files/publish.js';
 import { JournalRefused, readJournal, type JournalExchange, type FileCommit } from './commit-journal.js';
 import { apply } from './commit-files.js';

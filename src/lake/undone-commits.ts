@@ -7,7 +7,7 @@ import { unlessMissing } from '../model/errors.js';
 import { FORMATS, type Format } from '../model/task.js';
 import { manifestPlace } from './manifest-place.js';
 import type { HeldObjects } from './held-objects.js';
-import type { ManifestLine, ObjectLine } from '../model/manifest-line.js';
+import type { DroppedLine, ManifestLine, ObjectLine } from '../model/manifest-line.js';
 import { fileFacts, fileSize } from '../files/publish.js';
 
 /** The committed files that the commit of these lines replaces, with their sizes. */
@@ -63,6 +63,10 @@ export function linesOfRemoved(held: HeldObjects, files: Iterable<string>, at: s
     const [line] = held.undone.has(file) ? held.inFile(file) : [];
     return line === undefined ? [] : [{ ...repeatLine(held, line), at }];
   });
+}
+
+export function droppedLine({ key }: ObjectLine, format: Format, at: string): DroppedLine {
+  return { v: 1, kind: 'dropped', key, format, at };
 }
 
 const pathOf = (seriesFolder: string, { file, settings }: ObjectLine): string =>

@@ -6,7 +6,7 @@ import { removeRunFolder } from '../lake/layout.js';
 import { backingOf } from '../files/backing.js';
 import { toCryptodlError, CryptodlError } from '../model/errors.js';
 import type { Body } from '../model/fetch.js';
-import type { PartitionPlan, PlanTotals } from '../model/task.js';
+import type { PlanTotals } from '../model/task.js';
 import { TOOL_VERSION } from '../model/version.js';
 import type { Plan } from '../plan/plan.js';
 import { PlanSpool } from '../plan/plan-spool.js';
@@ -16,7 +16,6 @@ import type { FailureReport } from './report/failure-file.js';
 import type { RunEnd } from './report/run-summary.js';
 import { createPartitionWriter } from '../lake/write/partition-writer.js';
 import { emptyResult, type PartitionWriter } from '../lake/write/writer.js';
-import { createZipWriter } from '../lake/write/zip-writer.js';
 import { countObjectRows } from './objects/download-object.js';
 import { Downloads } from './objects/downloads.js';
 import type { RunSession } from './session/session.js';
@@ -125,7 +124,7 @@ function tellFigures({ clock, observer, network }: RunSession): Timer {
   return timer;
 }
 
-/** Keeps zips as they are, and converts the rows of all other formats. The objects of a run that only fetches stay in its store of zips. */
+/** The objects of a run that only fetches are not written: they stay in its store of zips. */
 function openWriter(session: RunSession, { engine, serialize }: Workshop): PartitionWriter {
   const context = {
     ...session,
@@ -137,15 +136,9 @@ function openWriter(session: RunSession, { engine, serialize }: Workshop): Parti
     acceptsShorter: session.options.revisions === 'take',
     countRows: (zip: Body, key: string) => countObjectRows(zip, key, session),
   };
-  const [keeping, converting] = [createZipWriter(context), createPartitionWriter(context)];
-  const writerOf = ({ settings }: PartitionPlan) => (settings.format === 'zip' ? keeping : converting);
-  return {
-    prepare: (plan) => writerOf(plan).prepare(plan),
-    write: (plan, received, missing) =>
-      session.zips?.isLast === true
-        ? Promise.resolve(emptyResult(new Map()))
-        : writerOf(plan).write(plan, received, missing),
-  };
+  const writer = createPartitionWriter(context);
+  if (session.zips?.isLast !== true) return writer;
+  return { ...writer, write: () => Promise.resolve(emptyResult(new Map())) };
 }
 
 /** Parquet is about as large as the zips, CSV a few times larger. */

@@ -8,7 +8,7 @@ import type { ObjectLine } from '../../model/manifest-line.js';
 import { fileSize, fileFacts, removeFile } from '../../files/publish.js';
 import type { ReceivedObject } from '../../convert/csv-input.js';
 import { shorterRevision } from './shorter-revisions.js';
-import { heldLine, replacedRevision } from './object-lines.js';
+import { heldLine, replacedRevision } from './commit.js';
 import { lostError, type ShorterRevision, type WriterContext, type Missing } from './writer.js';
 import { basename, dirname, join } from 'node:path';
 import { moveToQuarantine } from '../quarantine.js';

@@ -14,21 +14,14 @@ import type { ObjectLine } from '../../model/manifest-line.js';
 import type { PartitionPlan } from '../../model/task.js';
 import { removeFile, removeStaged, renameAll, type Publication } from '../../files/publish.js';
 import type { ReceivedObject } from '../../convert/csv-input.js';
-import { publishedOrFailed } from './publish-series.js';
 import { recordShorterRevisions } from './shorter-revisions.js';
-import { droppedLine, objectLine } from './object-lines.js';
-import type { Missing, PartitionWriter, WriteResult, WriterContext } from './writer.js';
+import { objectLine } from './commit.js';
+import { droppedLine } from '../undone-commits.js';
+import type { Missing, WriteResult, WriterContext } from './writer.js';
 import { judgedZips, lostZips, quarantineUnlisted, removeZips } from './zip-guards.js';
 
-export function createZipWriter(context: WriterContext): PartitionWriter {
-  return {
-    prepare: (plan) => Promise.resolve(plan),
-    write: (plan, received, missing) =>
-      publishedOrFailed(context, plan, received, () => writeZips(context, plan, received, missing)),
-  };
-}
-
-async function writeZips(
+/** Stores the received zips. Rejects like `PartitionWriter.write`. */
+export async function writeZips(
   context: WriterContext,
   plan: PartitionPlan,
   received: readonly ReceivedObject[],

@@ -10,7 +10,7 @@ import { TOOL_VERSION } from '../../model/version.js';
 import { madeKey } from '../../exchange/keys.js';
 import { sourceName } from './source.js';
 import type { BarMonth, Recipe } from './bar-months.js';
-import { droppedLine } from '../../lake/write/object-lines.js';
+import { droppedLine } from '../../lake/undone-commits.js';
 
 export interface BarTarget extends Recipe {
   readonly series: Series;

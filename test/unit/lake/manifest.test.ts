@@ -10,7 +10,7 @@ import { manifestPlace } from '../../../src/lake/manifest-place.js';
 import { HeldObjects } from '../../../src/lake/held-objects.js';
 import { emptyManifest } from '../../../src/lake/manifest.js';
 import { foldManifest, readManifest } from '../../../src/lake/read-manifest.js';
-import { appendManifest } from '../../../src/lake/append-manifest.js';
+import { appendManifest } from '../../../src/lake/manifests.js';
 import type { ReadLine } from '../../../src/lake/read-manifest.js';
 import { heldObject, revisionOf } from '../../../src/model/manifest-line.js';
 import type { ManifestLine, ObjectLine } from '../../../src/model/manifest-line.js';

@@ -8,7 +8,7 @@ import { describe, expect, it } from 'vitest';
 import type { ObjectLine } from '../../../src/model/manifest-line.js';
 import { emptyManifest } from '../../../src/lake/manifest.js';
 import { foldManifest, readManifest } from '../../../src/lake/read-manifest.js';
-import { appendManifest } from '../../../src/lake/append-manifest.js';
+import { appendManifest } from '../../../src/lake/manifests.js';
 import type { ReadLine } from '../../../src/lake/read-manifest.js';
 import { linesOfRemoved, repeatLine } from '../../../src/lake/undone-commits.js';
 import { loadBinance } from '../../../src/exchange/binance/binance.js';
