@@ -3,8 +3,7 @@ import { rename, rm } from 'node:fs/promises';
 import type { ObjectLine } from '../model/manifest-line.js';
 import type { Conversion, FileMetadata, SqlContext } from './conversion.js';
 import type { Row } from './duckdb.js';
-import type { ReadObjects } from './read-objects.js';
-import type { LoadedInput } from './load-rows.js';
+import type { LoadedInput, ReadObjects } from './read-objects.js';
 import {
   copyTo,
   keysQuery,

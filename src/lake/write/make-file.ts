@@ -7,7 +7,7 @@ import { convert } from '../../convert/convert.js';
 import { keptIsLarge } from '../../convert/write-target.js';
 import type { ReceivedObject } from '../../convert/csv-input.js';
 import type { DuckDb } from '../../convert/duckdb.js';
-import { isLarge } from '../../convert/load-rows.js';
+import { isLarge } from '../../convert/read-objects.js';
 import { readFooter } from '../../convert/parquet-footer.js';
 import { bringIn } from '../../files/backing.js';
 import { fileFacts, type FileFacts } from '../../files/publish.js';

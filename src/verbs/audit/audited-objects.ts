@@ -3,9 +3,8 @@ import type { DuckDb } from '../../convert/duckdb.js';
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import type { Conversion } from '../../convert/conversion.js';
-import { readObjects, type ReadObjects } from '../../convert/read-objects.js';
+import { readObjects, removeScratch, type ReadObjects } from '../../convert/read-objects.js';
 import type { SourceObject, Settings } from '../../model/task.js';
-import { removeScratch } from '../../convert/load-rows.js';
 
 /** Rows are loaded in their published order, with numbers as doubles. */
 export const AUDITED: Settings = {
