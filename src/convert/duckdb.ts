@@ -21,12 +21,12 @@ export interface EngineOptions {
   readonly signal?: AbortSignal;
 }
 
-export type Row = Readonly<Record<string, unknown>>;
+export type ResultRow = Readonly<Record<string, unknown>>;
 
 export interface DuckDb {
   run(sql: string): Promise<void>;
   /** All rows with JSON values: integers of 64 or more bits, decimals and times are text. */
-  rows(sql: string): Promise<Row[]>;
+  rows(sql: string): Promise<ResultRow[]>;
   /** The result of a single SELECT statement; undefined for any other SQL. Rejects with errors of DuckDB. */
   select(sql: string): Promise<QueryResult | undefined>;
   close(): void;

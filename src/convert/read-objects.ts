@@ -6,7 +6,7 @@ import { rm } from 'node:fs/promises';
 import { withFile, writeAllChunks } from '../files/disk.js';
 import { bodySize } from '../model/fetch.js';
 import { periodText } from '../model/calendar.js';
-import type { Row } from './duckdb.js';
+import type { ResultRow } from './duckdb.js';
 import { CryptodlError, toCryptodlError } from '../model/errors.js';
 import { findFirstError } from './check-rows.js';
 import type { Conversion, ObjectFacts } from './conversion.js';
@@ -25,7 +25,7 @@ export interface Input {
 
 /** `row`: that of the object in the result of `statsQuery`. */
 export interface LoadedInput extends Input {
-  readonly row: Row;
+  readonly row: ResultRow;
 }
 
 /** Readable objects, and the files that contain their rows in the same order. */
@@ -132,7 +132,7 @@ async function findWrongLines(conversion: Conversion, inputs: readonly Input[]):
 }
 
 /** Throws for invalid cells, and when the row counts of the reader and of the inspection differ. */
-function assertStats(stats: readonly Row[], inputs: readonly Input[]): void {
+function assertStats(stats: readonly ResultRow[], inputs: readonly Input[]): void {
   const isRight =
     stats.length === inputs.length &&
     inputs.every(

@@ -38,9 +38,9 @@ export async function readHolderFile(path: string): Promise<HolderFile | undefin
   }
 }
 
-/** This process as a holder; `now` in epoch milliseconds. */
-export function describeThisProcess(command: string, now: number): LockHolder {
-  return { ...thisProcess(), command, startedAt: new Date(now).toISOString(), nonce: randomUUID() };
+/** This process as a holder. */
+export function describeThisProcess(command: string, nowMs: number): LockHolder {
+  return { ...thisProcess(), command, startedAt: new Date(nowMs).toISOString(), nonce: randomUUID() };
 }
 
 const TEXTS = ['host', 'command', 'startedAt', 'bootId', 'processStart', 'pidNamespace', 'nonce'] as const;

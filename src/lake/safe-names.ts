@@ -28,4 +28,4 @@ export function originalName(safe: string): string {
 }
 
 /** An archive key as a path relative to the root of the lake (`--format zip`) or the quarantine. */
-export const keyPath = (key: string): string => key.split('/').map(safeName).join('/');
+export const safeKeyPath = (key: string): string => key.split('/').map(safeName).join('/');

@@ -141,8 +141,8 @@ function openWriter(session: RunSession, { engine, serialize }: Workshop): Parti
   return { ...writer, write: () => Promise.resolve(emptyResult(new Map())) };
 }
 
-/** Parquet is about as large as the zips, CSV a few times larger. */
-const CSV_GROWTH = 4;
+/** Of the CSV files of a lake to the zips, estimated low, because a run is refused by it. Parquet files are about as large as the zips. */
+const LAKE_CSV_GROWTH = 4;
 /** The folder for temporary files holds the zip and the CSV of each object in flight, together up to this many times the zip. */
 const SPOOL_GROWTH = 8;
 
@@ -150,7 +150,7 @@ const SPOOL_GROWTH = 8;
 async function refuseFullDisk(session: RunSession, totals: PlanTotals): Promise<void> {
   if (totals.fetch === 0) return;
   await writable(session.runFolder, '--temp-dir', () => makeTempFolder(session.runFolder));
-  const lakeBytes = totals.fetchBytes * (totals.formats.includes('csv') ? CSV_GROWTH : 1);
+  const lakeBytes = totals.fetchBytes * (totals.formats.includes('csv') ? LAKE_CSV_GROWTH : 1);
   const spoolBytes = Math.min(totals.fetchBytes, totals.largestBytes * cores()) * SPOOL_GROWTH;
   // The files of a mirror become stubs.
   if (backingOf(session.paths.root) === undefined) await refuseFull(session.paths.root, lakeBytes, '--out');

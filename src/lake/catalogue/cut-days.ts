@@ -102,7 +102,7 @@ function isUnusual(
   return near.length >= FEWEST_NEAR_DAYS && short.length * 2 > near.length;
 }
 
-export function daysOf(objects: readonly DayRange[]): number[] {
+export function heldDaysOf(objects: readonly DayRange[]): number[] {
   const days: number[] = [];
   for (const { from, to } of objects) append(days, from, to);
   return days;
@@ -135,7 +135,7 @@ export function heldCuts(
   const rate = terms.spec?.rate;
   // Most series have neither a rate nor ids, and a run calls this for each series.
   if (!mayBeCut(objects, rate)) return [];
-  const heldDays = daysOf(objects);
+  const heldDays = heldDaysOf(objects);
   const known = { absences, ...factsOf(terms, objects) };
   const { from, to } = ownDays(heldDays, absences, []);
   const dayStartSeconds = (terms.spec ?? UTC).dayStartMs / 1000;

@@ -16,7 +16,7 @@ import type { Part } from './gap-edges.js';
 import type { OrderedDays } from './ordered-series.js';
 import type { DayRange, Spans } from './spans.js';
 import { ownDays, clipRange, factsOf, type FactTerms } from './series-facts.js';
-import { daysOf } from './cut-days.js';
+import { heldDaysOf } from './cut-days.js';
 import { gapsOf } from './find-gaps.js';
 
 export interface ReportedFailure {
@@ -119,7 +119,7 @@ function statesOfFormat(
   const held = listed.filter(isThere);
   const missing = listed.filter((object) => !isThere(object));
   // The days of missing files count as held here, so that the reasons of other days stay the same.
-  const heldDays = daysOf(listed);
+  const heldDays = heldDaysOf(listed);
   const failures = terms.failures.filter((failure) => failure.format === format);
   const asksRest = (terms.range.hasRest ?? ordered?.hasRest) === true;
   const facts = factsOf({ spec, today, interval: series.interval, asksRest }, listed);

@@ -8,7 +8,7 @@ import { DAY_SECONDS, wholeDays, type Gap, type LackState } from './gap.js';
 import { addRows, cutGaps, looseGaps, type Add } from './held-gaps.js';
 import type { Part } from './gap-edges.js';
 import { eachSpan, intersect, subtract, type Spans } from './spans.js';
-import { cutsOf, daysOf } from './cut-days.js';
+import { cutsOf, heldDaysOf } from './cut-days.js';
 
 /** The days between held objects whose ids go on: nothing was traded. */
 function quietDays(held: readonly HeldSpan[]): Spans {
@@ -47,7 +47,7 @@ export function gapsOf(
   };
   for (const one of absentDays(heldDays, from, to, known))
     addDays([one.from * DAY_SECONDS, one.to * DAY_SECONDS], one);
-  eachSpan(intersect(daysOf(missing), [from, to]), (start, end) =>
+  eachSpan(intersect(heldDaysOf(missing), [from, to]), (start, end) =>
     addDays([start * DAY_SECONDS, end * DAY_SECONDS], { reason: 'missing' }),
   );
   const [current, old]: [HeldSpan[], HeldSpan[]] = [[], []];

@@ -3,7 +3,7 @@ import type { SeriesStates } from './day-states.js';
 import type { Gap } from './gap.js';
 import { numberText } from '../../model/units.js';
 import { printable } from '../../text/printable.js';
-import { amountText, unitOf } from './series-table.js';
+import { amountInUnit, unitOf } from './series-table.js';
 import { spanText, ExcusedAmounts } from './gap-texts.js';
 
 type Of = Pick<SeriesStates, 'rowSeconds' | 'dayStartSeconds'>;
@@ -89,6 +89,6 @@ export function gapTexts(group: GapGroup): Readonly<Record<'span' | 'symbols' | 
   return {
     span: spanText(group, group),
     symbols: series > MOST_LABELS ? `${numberText(series)} symbols` : labels.join(' '),
-    missing: `${amountText(amount, unitOf(group))}${isLoose === true ? ' somewhere' : ''}`,
+    missing: `${amountInUnit(amount, unitOf(group))}${isLoose === true ? ' somewhere' : ''}`,
   };
 }

@@ -3,7 +3,7 @@ import { DAY_SECONDS, type Gap } from './gap.js';
 import type { SeriesStates } from './day-states.js';
 import { dayText } from '../../model/calendar.js';
 import type { GapReason } from './absent-days.js';
-import { amountText, unitOf } from './series-table.js';
+import { amountInUnit, unitOf } from './series-table.js';
 
 /** The first and the last missing row or day, for example `2024-01-12 … 2024-01-14`. Times of rows are in UTC. */
 export function spanText(
@@ -47,7 +47,7 @@ export class ExcusedAmounts {
   text(): string {
     const texts = [...this.#amounts].map(([name, amount]) => {
       const [unit, ...reason] = name.split(' ');
-      return `${amountText(amount, unit === 'days' ? 'days' : 'rows')} ${reason.join(' ')}`;
+      return `${amountInUnit(amount, unit === 'days' ? 'days' : 'rows')} ${reason.join(' ')}`;
     });
     return texts.length === 0 ? '' : `excused: ${texts.join(', ')}`;
   }

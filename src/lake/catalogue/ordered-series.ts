@@ -15,7 +15,7 @@ import type { DayRange } from './spans.js';
 export type OrderedDays = Pick<DayRange, 'to'> &
   Partial<DayRange> & { readonly lookBack?: 1; readonly hasRest?: true };
 
-export function seriesOf({ market, dataset, interval, symbols }: Order): Series[] {
+export function seriesOfOrder({ market, dataset, interval, symbols }: Order): Series[] {
   const layer = interval === undefined ? {} : { interval };
   return symbols.map((symbol) => ({ market, dataset, ...layer, symbol }));
 }

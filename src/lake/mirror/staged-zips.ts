@@ -23,7 +23,7 @@ const ZipRecord = v.object({
 export type ZipRecord = Readonly<v.InferOutput<typeof ZipRecord>>;
 
 const Listed = v.object({ key: v.string(), etag: v.optional(v.string()), bytes: v.optional(v.number()) });
-export type ListedObject = Readonly<v.InferOutput<typeof Listed>>;
+type ZipVersion = Readonly<v.InferOutput<typeof Listed>>;
 const Document = v.union([
   v.object({ listed: Listed, absent: v.literal(true) }),
   v.object({ listed: Listed, ...ZipRecord.entries }),
@@ -48,7 +48,7 @@ export class StagedZips {
   }
 
   /** The record of a zip that is there for this version of the object; `absent` if the archive did not have it. The bytes of the zip are not compared yet. */
-  async find(object: ListedObject): Promise<ZipRecord | 'absent' | undefined> {
+  async find(object: ZipVersion): Promise<ZipRecord | 'absent' | undefined> {
     const key = this.#keyOf(object);
     const found = this.#keys.has(key) ? await this.bucket.head(key) : undefined;
     const record = recordIn(found?.note, object);
@@ -56,7 +56,7 @@ export class StagedZips {
   }
 
   /** Writes a zip to a file. False: the bucket does not have it, or has other bytes. */
-  async take(object: ListedObject, { bytes, sha256 }: ZipRecord, path: string): Promise<boolean> {
+  async take(object: ZipVersion, { bytes, sha256 }: ZipRecord, path: string): Promise<boolean> {
     const found = await this.bucket.get(this.#keyOf(object), path, { compares: true });
     if (found?.bytes !== bytes) return false;
     return (await sha256Of(path)) === sha256;
@@ -64,7 +64,7 @@ export class StagedZips {
 
   /** `path`: the file of the zip; an empty one for an absent object. */
   async put(
-    { key, etag, bytes }: ListedObject,
+    { key, etag, bytes }: ZipVersion,
     record: ZipRecord | { readonly absent: true },
     path: string,
   ): Promise<void> {
@@ -83,7 +83,7 @@ export class StagedZips {
     }
   }
 
-  #keyOf({ key }: ListedObject): string {
+  #keyOf({ key }: ZipVersion): string {
     return `${this.folder}/${digest(key)}.zip`;
   }
 }
@@ -92,7 +92,7 @@ export class StagedZips {
 const digest = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 32);
 
 /** Undefined for a record of another version of the object, and for any other text. */
-function recordIn(text: string | undefined, object: ListedObject): ZipRecord | 'absent' | undefined {
+function recordIn(text: string | undefined, object: ZipVersion): ZipRecord | 'absent' | undefined {
   const parsed = v.safeParse(v.pipe(v.string(), v.parseJson(), Document), text);
   if (!parsed.success) return undefined;
   const { listed, ...record } = parsed.output;

@@ -132,7 +132,7 @@ export function objectLine(
     period: periodText(object.period),
     ...(received.etag === undefined ? {} : { etag: received.etag }),
     ...(received.lastModified === undefined ? {} : { lastModified: received.lastModified }),
-    bytes: received.zipBytes,
+    bytes: received.bytes,
     sha256: received.sha256,
     verified: received.verified,
     ...(received.staleSidecar === undefined ? {} : { staleSidecar: received.staleSidecar }),

@@ -57,9 +57,7 @@ export function metadataOfObjects(
   kept: readonly ObjectLine[],
   written: readonly ReceivedObject[],
 ): FileMetadata {
-  const received = written.map(({ object, zipBytes, ...facts }) => {
-    return { ...facts, key: object.key, bytes: zipBytes };
-  });
+  const received = written.map(({ object: { key }, ...facts }) => ({ ...facts, key }));
   // The facts that the manifest lines have too.
   const objects = [...kept, ...received].map(({ key, sha256, bytes, verified, etag, lastModified }) => {
     return { key, sha256, bytes, verified, etag, lastModified };

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { ConversionResult, Conversion } from '../../convert/conversion.js';
+import { MEMORY_CSV_BYTES, type ConversionResult, type Conversion } from '../../convert/conversion.js';
 import { convert } from '../../convert/convert.js';
 import { keptIsLarge } from '../../convert/write-target.js';
 import type { ReceivedObject } from '../../convert/csv-input.js';
@@ -60,9 +60,6 @@ export function datasetSpec(context: WriterContext, plan: PartitionPlan): Datase
   if (spec === undefined) throw new CryptodlError('bug', `${plan.series.dataset} is not declared`);
   return spec;
 }
-
-/** About six months of 1m bars: those of um BTCUSDT on 2023-04-15 have 162,020 bytes. */
-const MEMORY_CSV_BYTES = 32 * 1024 * 1024;
 
 /** `large` if rows are parsed into a file or sorted on disk. */
 export function connectionSize(

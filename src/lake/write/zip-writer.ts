@@ -8,7 +8,7 @@ import { withPath } from '../../model/errors.js';
 import { bodySize } from '../../model/fetch.js';
 import { cachedFolderCheck } from '../../files/path-checks.js';
 import { seriesFolder, stagingFolder, type LakePaths } from '../layout.js';
-import { keyPath } from '../safe-names.js';
+import { safeKeyPath } from '../safe-names.js';
 import type { HeldObjects } from '../held-objects.js';
 import type { ObjectLine } from '../../model/manifest-line.js';
 import type { PartitionPlan } from '../../model/task.js';
@@ -63,7 +63,7 @@ export async function writeZips(
     quarantined: lost.quarantined + unlisted,
     shorter: await recordShorterRevisions(context, folder, 'zip', shorter),
     files: taken.length,
-    bytes: taken.reduce((sum, { zipBytes }) => sum + zipBytes, 0),
+    bytes: taken.reduce((sum, each) => sum + each.bytes, 0),
     duplicatesAcross: 0,
     overlaps: [],
   };
@@ -74,12 +74,12 @@ function lineOf(
   plan: PartitionPlan,
   { received, held, at }: Readonly<{ received: ReceivedObject; held: HeldObjects; at: string }>,
 ): ObjectLine {
-  const file = keyPath(received.object.key);
+  const file = safeKeyPath(received.object.key);
   const fileBefore = held.fileBefore(file);
   return {
     ...objectLine(received, plan, held, { at, tool: context.tool }),
     file,
-    fileBytes: bodySize(received.zip),
+    fileBytes: bodySize(received.body),
     fileSha256: received.sha256,
     ...(fileBefore === undefined ? {} : { fileBefore }),
   };
@@ -95,13 +95,13 @@ interface FileToWrite extends Publication {
 async function filesOf(
   { paths, exchange }: WriterContext,
   folderOf: LakePaths['folder'],
-  { object, zip, verified, sha256 }: ReceivedObject,
+  { object, body, verified, sha256 }: ReceivedObject,
 ): Promise<{ readonly files: readonly FileToWrite[]; readonly target: string }> {
   // The next run removes files that a failed run has left there.
   const stagedPath = (): string => join(paths.staging, `${randomUUID()}.partial`);
-  const path = keyPath(object.key);
+  const path = safeKeyPath(object.key);
   const target = join(await folderOf(dirname(path)), basename(path));
-  const file = { content: zip.kind === 'file' ? zip.path : zip.bytes, staged: stagedPath(), target };
+  const file = { content: body.kind === 'file' ? body.path : body.bytes, staged: stagedPath(), target };
   const { sidecar } = exchange.archive;
   if (sidecar === undefined) return { files: [file], target };
   const besideTarget = target + sidecar.suffix;

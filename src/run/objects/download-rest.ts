@@ -152,10 +152,10 @@ function receivedOf(object: SourceObject, csv: Buffer): ReceivedObject {
   const body: Body = { kind: 'memory', bytes: csv };
   return {
     object,
-    zip: body,
+    body,
     csv: body,
     name: object.key,
-    zipBytes: csv.length,
+    bytes: csv.length,
     sha256: createHash('sha256').update(csv).digest('hex'),
     verified: 'rest',
   };

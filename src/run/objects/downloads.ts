@@ -5,8 +5,8 @@ import type { RunSession } from '../session/session.js';
 import { BODY_MEMORY_BYTES, downloadObject, type Arrived } from './download-object.js';
 import { RestDownloads } from './download-rest.js';
 
-/** A CSV is about this many times as large as its zip. */
-const CSV_GROWTH = 6;
+/** Of a CSV in memory to its zip, estimated high. */
+const UNPACKED_GROWTH = 6;
 /** Trades of a busy day stay in memory until they are written. */
 const TRADES_BYTES = 256 * 1024 * 1024;
 const ROWS_BYTES = 256 * 1024;
@@ -32,7 +32,7 @@ export class Downloads {
         ? downloadObject({ ...this.session, zips: this.#zips }, plan, object)
         : this.#rest.download(plan.series, object, object.rest),
     );
-    if ('received' in arrived) observer.arrived(arrived.received.zipBytes);
+    if ('received' in arrived) observer.arrived(arrived.received.bytes);
     return arrived;
   }
 
@@ -45,7 +45,7 @@ export class Downloads {
   bytesOf({ series, object }: Task): number {
     if (object.rest === undefined) {
       const bytes = bytesToFetch(object) ?? 0;
-      return Math.min(bytes, BODY_MEMORY_BYTES) + Math.min(bytes * CSV_GROWTH, BODY_MEMORY_BYTES);
+      return Math.min(bytes, BODY_MEMORY_BYTES) + Math.min(bytes * UNPACKED_GROWTH, BODY_MEMORY_BYTES);
     }
     const routes = routesOf(this.session.exchange, series);
     if (routes.some(({ route }) => route.pager === 'id')) return TRADES_BYTES;

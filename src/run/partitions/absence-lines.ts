@@ -11,7 +11,7 @@ import type { ErrorCode } from '../../model/errors.js';
 import { isDue, isRestDue } from '../../lake/absence-waits.js';
 import { isSupportedPeriod } from '../../lake/line-fields.js';
 
-export interface Note extends RestAnswer {
+export interface AbsenceNote extends RestAnswer {
   readonly cadence: Cadence;
   readonly reason: AbsenceReason;
   readonly failed?: ErrorCode;
@@ -25,13 +25,13 @@ export interface Note extends RestAnswer {
 
 /** Consecutive periods with one note; of failures, one period. `from` and `to` are day numbers, or month numbers (see `monthOf`). */
 export interface Stretch {
-  readonly note: Note;
+  readonly note: AbsenceNote;
   readonly from: number;
   to: number;
 }
 
 /** Lines only for new facts: another reason or error, or the same answer after a repetition that was due. */
-export function linesOf(manifest: Manifest, { note, from, to }: Stretch, nowMs: number): AbsentLine[] {
+export function absentLines(manifest: Manifest, { note, from, to }: Stretch, nowMs: number): AbsentLine[] {
   const { cadence, reason, failed, refused, isKept } = note;
   const at = new Date(nowMs).toISOString();
   const lines: { line: AbsentLine; end: number }[] = [];
@@ -86,13 +86,13 @@ export function refusedRevision(
 }
 
 /** Whether a failure is about rows that the lake holds, and not about a later revision of them. */
-function isOfHeld(manifest: Manifest, period: Period, { listed, refused }: Note): boolean {
+function isOfHeld(manifest: Manifest, period: Period, { listed, refused }: AbsenceNote): boolean {
   const held = listed && manifest[listed.format].of(period);
   if (held === undefined) return refused === undefined && isHeld(manifest, period);
   return listed?.etag === '' || held.etag === undefined || held.etag === listed?.etag;
 }
 
-function isFailureNews(absences: Absences, period: Period, { failed, refused }: Note): boolean {
+function isFailureNews(absences: Absences, period: Period, { failed, refused }: AbsenceNote): boolean {
   if (refused === undefined) return absences.failureOf(period) !== failed;
   const { format, ...revision } = refused;
   const before = absences.refusalOf(format, { key: '', period, ...revision });
@@ -101,7 +101,7 @@ function isFailureNews(absences: Absences, period: Period, { failed, refused }: 
 
 function isAbsenceNews(
   before: Absence | undefined,
-  { reason, hasAskedRest, isEmpty, lacksToo }: Note,
+  { reason, hasAskedRest, isEmpty, lacksToo }: AbsenceNote,
   nowMs: number,
 ): boolean {
   if (before?.reason !== reason || isDue(before, nowMs)) return true;
@@ -113,7 +113,7 @@ function isAbsenceNews(
 /** An earlier answer of REST stays if only the archive was requested now. */
 function restOf(
   before: Absence | undefined,
-  { reason, hasAskedRest, isEmpty, lacksToo }: Note,
+  { reason, hasAskedRest, isEmpty, lacksToo }: AbsenceNote,
   at: string,
 ): Pick<AbsentLine, 'rest'> {
   // A new reason with evidence of the archive is not one of REST.

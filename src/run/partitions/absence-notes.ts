@@ -8,7 +8,7 @@ import { seriesFolder } from '../../lake/layout.js';
 import { REASON_FACTS, type AbsenceReason } from '../../model/absence-reasons.js';
 import type { SourceObject, Format, Period, Series } from '../../model/task.js';
 import type { Session } from '../session/session.js';
-import { refusedRevision, linesOf, type Note, type Stretch } from './absence-lines.js';
+import { refusedRevision, absentLines, type AbsenceNote, type Stretch } from './absence-lines.js';
 
 interface AbsenceContext extends Pick<Session, 'manifests' | 'nowMs'> {
   readonly paths: { readonly root: string };
@@ -86,7 +86,7 @@ export class AbsenceNotes {
   }
 
   /** Adds one period, or extends the last stretch by it. */
-  #add(series: Series, from: number, note: Note): void {
+  #add(series: Series, from: number, note: AbsenceNote): void {
     const stretches = this.#stretchesOf(series);
     const last = stretches.at(-1);
     if (note.failed === undefined && last?.to === from && isDeepStrictEqual(last.note, note)) last.to += 1;
@@ -106,7 +106,7 @@ export class AbsenceNotes {
     for (const [name, stretches] of this.#bySeries) {
       const folder = await checkedFolder(paths.root, name);
       const manifest = await manifests.of(folder);
-      const lines = stretches.flatMap((stretch) => linesOf(manifest, stretch, this.context.nowMs));
+      const lines = stretches.flatMap((stretch) => absentLines(manifest, stretch, this.context.nowMs));
       if (lines.length > 0) await manifests.append(folder, lines);
     }
     this.#bySeries.clear();

@@ -44,7 +44,7 @@ export class Outcomes {
     const { object } = received;
     const error = result.failed.get(object.key);
     if (error !== undefined && ERROR_TRAITS[error.code].wrongBytes)
-      await this.#keepEvidence(object.key, received.zip, error);
+      await this.#keepEvidence(object.key, received.body, error);
     await releaseBodies(received);
     const shorter = result.shorter?.get(object.key);
     const written = result.written.get(object.key);
@@ -127,7 +127,7 @@ function refusalOf({ action }: Task): CryptodlError | undefined {
 
 /** `partial`: the period must have more rows, or has rows of the same id or bar with other values. */
 function writtenOutcome(
-  { object, zipBytes, verified, staleSidecar, sha256 }: ReceivedObject,
+  { object, bytes, verified, staleSidecar, sha256 }: ReceivedObject,
   written: WrittenObject,
   { verify }: Pick<RunSession['options'], 'verify'>,
 ): WrittenOutcome {
@@ -140,7 +140,7 @@ function writtenOutcome(
   const lacksSidecar = verify === 'sha256' && verified === 'etag' && staleSidecar === undefined;
   return {
     kind: isPartial ? 'partial' : 'ok',
-    bytes: zipBytes,
+    bytes,
     unverified: verified === 'crc' && verify !== 'none',
     ...(staleSidecar === undefined ? {} : { staleSidecar: true }),
     ...(lacksSidecar ? { noSidecar: true } : {}),
@@ -152,7 +152,7 @@ function writtenOutcome(
 
 /** Of a revision that lacks held rows, which stay. */
 function shorterOutcome(
-  { zipBytes: bytes }: ReceivedObject,
+  { bytes }: ReceivedObject,
   { rows, keptRows, lackedRows }: ShorterRevision,
 ): WrittenOutcome {
   const lacked = lackedRows === 0 ? {} : { lackedRows };

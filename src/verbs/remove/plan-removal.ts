@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import type { Exchange } from '../../exchange/exchange.js';
 import { entryAt } from '../../files/path-checks.js';
-import { seriesOf } from '../../lake/catalogue/ordered-series.js';
+import { seriesOfOrder } from '../../lake/catalogue/ordered-series.js';
 import { readHeld } from '../../lake/catalogue/read-series.js';
 import { lakePaths, seriesFolder, FOLDERS, type LakePaths } from '../../lake/layout.js';
 import { MANIFEST_ENDING } from '../../lake/manifest-place.js';
@@ -54,7 +54,7 @@ export async function selectRemoved(request: VerbRequest<HeldFlag | 'order'>): P
   const { root, held } = await readVerbLake(request);
   const { orders } = await readOrders(lakePaths(root));
   // A removal that did not end may have left data without an order. A run that failed may have left an order without data.
-  const ordered = orders.filter((order) => order.exchange === exchange.name).flatMap(seriesOf);
+  const ordered = orders.filter((order) => order.exchange === exchange.name).flatMap(seriesOfOrder);
   const known = new Map([...held, ...ordered].map((series) => [seriesName(series), series]));
   return { ids, series: await selectGiven([...known.values()], request) };
 }

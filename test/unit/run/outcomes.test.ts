@@ -41,10 +41,10 @@ describe('the bodies of written objects', () => {
   it('leave the memory, because the queue keeps finished jobs', async () => {
     const object = {
       ...received('2024-01-15', 'rows'),
-      zip: { kind: 'memory', bytes: Buffer.from('zip') } as const,
+      body: { kind: 'memory', bytes: Buffer.from('zip') } as const,
     };
     await report([object]);
-    expect([object.zip.bytes, object.csv]).toEqual([
+    expect([object.body.bytes, object.csv]).toEqual([
       Buffer.alloc(0),
       { kind: 'memory', bytes: Buffer.alloc(0) },
     ]);
