@@ -9,8 +9,8 @@ import type { ManifestLine, ObjectLine } from '../model/manifest-line.js';
 import { openManifest } from './manifest-place.js';
 import { appendManifest } from './manifests.js';
 import { fileFacts, fileSize, removeFile } from '../files/publish.js';
-import { JournalRefused, readJournal, type JournalExchange, type FileCommit } from './commit-journal.js';
-import { apply } from './commit-files.js';
+import { apply, JournalRefused, readJournal } from './commit-files.js';
+import type { FileCommit, JournalExchange } from './commit-files.js';
 
 interface RefusedCommit {
   /** Its name in `.cryptodl`. */

@@ -21,7 +21,7 @@ import { copyTo } from '../../convert/statements.js';
 import { moveToQuarantine } from '../../lake/quarantine.js';
 import { TOOL_VERSION } from '../../model/version.js';
 import { commitFiles } from '../../lake/commit-files.js';
-import { fileMetadata } from '../../lake/write/file-metadata.js';
+import { fileMetadata } from '../../lake/write/make-file.js';
 
 export interface Build extends Pick<BarTools, 'catalogue'> {
   readonly rule: BarRule;
