@@ -158,7 +158,9 @@ export function isEnd(reason: AbsenceReason): boolean {
   return at === 'end' && isProven;
 }
 
-const numberOf = ({ cadence, from }: Period): number => (cadence === 'daily' ? from : monthOf(from));
+/** The day, or the number of the month (see `monthOf`). */
+export const numberOf = ({ cadence, from }: Pick<Period, 'cadence' | 'from'>): number =>
+  cadence === 'daily' ? from : monthOf(from);
 
 function periodsOf({ daily, monthly }: Readonly<Record<Cadence, ReadonlyMap<number, unknown>>>): Period[] {
   return [...[...daily.keys()].map(dayPeriod), ...[...monthly.keys()].map(monthPeriod)];

@@ -5,8 +5,7 @@ import { NewerVersion } from './check-manifest-line.js';
 import type { ObjectKeys } from './object-keys.js';
 import { hasManifest } from './manifest-place.js';
 import type { DroppedLine } from '../model/manifest-line.js';
-import { emptyManifest } from './manifest.js';
-import { foldManifest, type ReadLine, type ManifestFold } from './read-manifest.js';
+import { emptyManifest, foldManifest, type ReadLine, type ManifestFold } from './manifest.js';
 
 interface DamagedLine {
   /** Counts from 1. */

@@ -9,8 +9,7 @@ import { publish, syncDirectory } from '../files/publish.js';
 import { completeLinesLength } from './complete-lines.js';
 import { claimManifest } from './manifest-place.js';
 import type { ObjectKeys } from './object-keys.js';
-import { applyLine, type Manifest } from './manifest.js';
-import { readManifest } from './read-manifest.js';
+import { applyLine, readManifest, type Manifest } from './manifest.js';
 import type { ManifestLine } from '../model/manifest-line.js';
 
 /** A line takes less than 2 kB of memory. A single larger manifest is kept too. */

@@ -1,11 +1,11 @@
 /** Writes the absent and failed periods of a run into the manifests, with their reasons: only new facts get a line. */
 import { isDeepStrictEqual } from 'node:util';
-import { dayPeriod, monthOf, monthPeriod, periodText } from '../../model/calendar.js';
+import { dayPeriod, monthPeriod, periodText } from '../../model/calendar.js';
 import { ERROR_TRAITS } from '../../model/error-codes.js';
 import type { CryptodlError, ErrorCode } from '../../model/errors.js';
 import type { AbsentLine, RefusedRevision, RestAnswer } from '../../model/manifest-line.js';
 import { TOOL_VERSION } from '../../model/version.js';
-import type { Absence, Absences } from '../../lake/absences.js';
+import { numberOf, type Absence, type Absences } from '../../lake/absences.js';
 import { isDue, isRestDue } from '../../lake/absence-waits.js';
 import { isSupportedPeriod } from '../../lake/line-fields.js';
 import { isHeld, type Manifest } from '../../lake/manifest.js';
@@ -135,10 +135,6 @@ export class AbsenceNotes {
     }
     this.#bySeries.clear();
   }
-}
-
-function numberOf({ cadence, from }: Pick<Period, 'cadence' | 'from'>): number {
-  return cadence === 'daily' ? from : monthOf(from);
 }
 
 /** Lines only for new facts: another reason or error, or the same answer after a repetition that was due. */

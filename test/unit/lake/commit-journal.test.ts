@@ -16,7 +16,7 @@ import { expect, it } from 'vitest';
 import { lakePaths } from '../../../src/lake/layout.js';
 import type { LakePaths } from '../../../src/lake/layout.js';
 import type { ObjectLine } from '../../../src/model/manifest-line.js';
-import { readManifest } from '../../../src/lake/read-manifest.js';
+import { readManifest } from '../../../src/lake/manifest.js';
 import { Manifests } from '../../../src/lake/manifests.js';
 import { commitFiles } from '../../../src/lake/commit-files.js';
 import { finishCommits } from '../../../src/lake/finish-commits.js';

@@ -20,7 +20,7 @@ import type { Engine } from '../../../src/convert/duckdb.js';
 import { lakePaths } from '../../../src/lake/layout.js';
 import type { LakePaths } from '../../../src/lake/layout.js';
 import type { ObjectLine } from '../../../src/model/manifest-line.js';
-import { readManifest } from '../../../src/lake/read-manifest.js';
+import { readManifest } from '../../../src/lake/manifest.js';
 import { appendManifest, Manifests } from '../../../src/lake/manifests.js';
 import { finishCommits } from '../../../src/lake/finish-commits.js';
 import { createSerializer } from '../../../src/model/in-order.js';
