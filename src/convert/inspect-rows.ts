@@ -2,13 +2,13 @@
 import { withFile } from '../files/disk.js';
 import { areDisjoint, type ObjectLine } from '../model/manifest-line.js';
 import { parsePeriod } from '../model/calendar.js';
-import { CryptodlError } from '../model/errors.js';
 import type { Settings } from '../model/task.js';
 import type { ColumnSpec } from '../exchange/facts.js';
 import type { DatasetSpec } from '../exchange/exchange-spec.js';
 import { instantExpression, legalExpression, sortExpression, writtenColumns } from './columns.js';
 import { isWithinPeriod } from './expected-rows.js';
 import type { DuckDb, ResultRow } from './duckdb.js';
+import { isContentError } from './load-duckdb.js';
 import { readFooter } from './parquet-footer.js';
 import { quoteName, quoteText } from './sql.js';
 import { names, readStoredRows } from './statements.js';
@@ -37,7 +37,7 @@ export async function inspectRows(duckdb: DuckDb, file: InspectedFile): Promise<
   try {
     [row] = await duckdb.rows(query({ ...file, spec: present }));
   } catch (error) {
-    if (error instanceof CryptodlError) throw error;
+    if (!isContentError(error)) throw error;
     return [`its rows cannot be read: ${(error as Error).message.split('\n')[0] ?? ''}`];
   }
   return row === undefined ? [] : describeProblems(row, file);

@@ -18,6 +18,7 @@ import { expectedRows, hasShorterBars, isWithinPeriod } from './expected-rows.js
 import { statsQuery } from './object-stats-sql.js';
 import { type CsvFile, createRows, stageRows, viewStaged } from './statements.js';
 
+/** An object with what the first reading of its CSV has found. */
 export interface Input {
   readonly received: ReceivedObject;
   readonly inspected: Inspected;
@@ -142,6 +143,7 @@ function assertStats(stats: readonly ResultRow[], inputs: readonly Input[]): voi
   if (!isRight) throw new CryptodlError('row-malformed', 'a cell does not match the type of its column');
 }
 
+/** Removes the temporary files of a conversion. */
 export async function removeScratch(conversion: Conversion): Promise<void> {
   const parts = conversion.received.map((_, index) => `${conversion.csvPath}-${index}`);
   const ofLarge = isLarge(conversion, conversion.received) ? [...parts, stagedPath(conversion)] : [];

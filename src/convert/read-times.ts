@@ -74,6 +74,7 @@ export interface TimeOrder {
   readonly hasDuplicates: boolean;
 }
 
+/** Sorts the times of each object. Reads no row. */
 export function orderOf(objects: readonly RowTimes[]): TimeOrder {
   const sorted = objects.map((times) => (isAscending(times) ? times : times.toSorted()));
   const areApart = sorted.every(
@@ -92,6 +93,7 @@ export function isAscending(times: RowTimes): boolean {
   return true;
 }
 
+/** The times of all objects, ascending. */
 export function merged(objects: readonly RowTimes[]): RowTimes {
   const all = new Float64Array(objects.reduce((sum, { length }) => sum + length, 0));
   let from = 0;

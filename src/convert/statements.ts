@@ -17,6 +17,7 @@ import {
 import { quoteName, quotePath, quoteText } from './sql.js';
 import type { ColumnSpec } from '../exchange/facts.js';
 
+/** Columns beside those of the dataset: the object of a row, whether its cells are valid, its place, and whether an equal row comes before it. */
 export const ORDINAL = quoteName('.ordinal');
 export const LEGAL = quoteName('.legal');
 export const NUMBER = quoteName('.number');
@@ -86,6 +87,7 @@ export function viewStaged({ spec, settings }: SqlContext, path: string, origin:
           FROM read_parquet(${quotePath(path)}, hive_partitioning = false, file_row_number = true))`;
 }
 
+/** The relation `kept`. `ordinals`: those of the objects that stay. */
 export function createKept(context: SqlContext, ordinals: readonly number[]): string {
   const { kept = [], replaced = [] } = context.existing ?? {};
   const rowCounts = kept.map((line) => line.rows ?? 0);
@@ -101,14 +103,17 @@ export function createKept(context: SqlContext, ordinals: readonly number[]): st
 export const readExisting = (context: Pick<SqlContext, 'spec' | 'settings' | 'existing'>): string =>
   readStoredRows(context, context.existing?.file ?? '');
 
+/** The SELECT of these columns from all rows of the target: received ones, and those that stay. */
 export function fromAll({ existing }: Pick<SqlContext, 'existing'>, columns: string): string {
   const relations = existing === undefined || existing.kept.length === 0 ? ['rows'] : ['rows', 'kept'];
   return relations.map((relation) => `SELECT ${columns} FROM ${relation}`).join(' UNION ALL ');
 }
 
+/** The times of the first and the last row of each object. */
 export const timeSpans = (lines: readonly ObjectLine[]): (readonly [first: string, last: string])[] =>
   lines.map(({ first = '', last = '' }) => [first, last]);
 
+/** A condition: the time is in one of the spans, whose ends are included. */
 export const isIn = (spans: readonly (readonly [first: string, last: string])[], time = 'instant'): string =>
   spans
     .map(([from, to]) => `${time} BETWEEN TIMESTAMP ${quoteText(from)} AND TIMESTAMP ${quoteText(to)}`)
@@ -136,6 +141,7 @@ export function keysQuery(context: SqlContext): string {
   return `SELECT count(*) AS rows, count(DISTINCT key) AS keys FROM (${keys})`;
 }
 
+/** An expression that identifies a row; of several columns, a `row(…)`. */
 export function sortKey(spec: DatasetSpec): string {
   const keys = sortColumns(spec).map((column) => identityOf(spec, sortExpression(column)));
   return keys.length === 1 ? (keys[0] ?? '') : `row(${keys.join(', ')})`;

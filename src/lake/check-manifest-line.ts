@@ -92,6 +92,7 @@ function placeProblem(
   return isRight ? undefined : '"file" is not the file of this object';
 }
 
+/** The error for a line that the reader has thrown `cause` for. `where`: file and line. */
 export function lineError(where: string, cause: unknown): CryptodlError {
   if (cause instanceof NewerVersion) {
     const text = `${where} has version ${cause.message}; this cryptodl reads version 1`;

@@ -24,6 +24,7 @@ export function filesBefore(lines: readonly ManifestLine[]): ReadonlyMap<string,
 /** Names the commit of a line among those of its series. A later commit may write the same bytes again. */
 const commitOf = ({ file, fileSha256, at }: ObjectLine): string => `${at} ${fileSha256} ${file}`;
 
+/** Whether the commit of a line is one of these. */
 export const isOneOf = (commits: ReadonlySet<string>, line: ManifestLine): boolean =>
   commits.size > 0 && line.kind === 'object' && commits.has(commitOf(line));
 

@@ -5,7 +5,7 @@
 import { isFromRest } from '../../model/manifest-line.js';
 import type { HeldSpan } from '../held-objects.js';
 import type { Manifest } from '../manifest.js';
-import { UTC } from '../../model/calendar.js';
+import { eachDay, UTC } from '../../model/calendar.js';
 import type { ErrorCode } from '../../model/errors.js';
 import { FORMATS, type Format, type Series } from '../../model/task.js';
 import { isMade, rowSeconds, type DatasetSpec } from '../../exchange/exchange-spec.js';
@@ -162,15 +162,10 @@ function countedSeconds({ interval }: Series, format?: Format, spec?: DatasetSpe
 }
 
 function codesOf(failures: readonly ReportedFailure[]): Map<number, ErrorCode> {
-  const codes = new Map<number, ErrorCode>();
-  for (const { period, code } of failures)
-    for (let day = period.from; day < period.to; day += 1) codes.set(day, code);
-  return codes;
+  return new Map(failures.flatMap(({ period, code }) => eachDay(period).map((day) => [day, code] as const)));
 }
 
-type Counts = Pick<SeriesStates, 'objects' | 'restObjects' | 'rows' | 'duplicates' | 'first' | 'last'>;
-
-function countsOf(objects: readonly HeldSpan[]): Counts {
+function countsOf(objects: readonly HeldSpan[]) {
   let restObjects = 0;
   let rows: number | undefined;
   let duplicates = 0;

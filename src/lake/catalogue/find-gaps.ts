@@ -2,7 +2,6 @@
 import type { HeldSpan } from '../held-objects.js';
 import type { Absences } from '../absences.js';
 import { absentDays, isMissing, type GapReason } from './absent-days.js';
-import { idsGoOn } from './id-seams.js';
 import { isLongStretch, type EmptyStretch } from './empty-stretches.js';
 import { DAY_SECONDS, wholeDays, type Gap, type LackState } from './gap.js';
 import { edgesOf, pausesOf, type Part, type Edge } from './gap-edges.js';
@@ -10,7 +9,7 @@ import { at, eachSpan, intersect, inWholeRows, overlap, rowsIn, subtract, totalO
 import type { Spans } from './spans.js';
 import { isFromRest, type ObjectLine } from '../../model/manifest-line.js';
 import { parsePeriod } from '../../model/calendar.js';
-import { cutsOf, heldDaysOf } from './cut-days.js';
+import { cutsOf, heldDaysOf, idsGoOn } from './cut-days.js';
 
 type Add = (
   span: readonly [from: number, to: number],

@@ -37,6 +37,7 @@ export function seriesTable(rows: readonly (readonly string[])[], width = Infini
   return table(COLUMNS, rows, { width }).lines;
 }
 
+/** The cells of a row of `seriesTable`. */
 export function cellsOf(label: string, states: SeriesStates): string[] {
   const { expected, missing, objects, restObjects, duplicates, revisions, first, last } = states;
   return [

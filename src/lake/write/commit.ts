@@ -18,6 +18,7 @@ import { findDataset } from '../../exchange/exchange-spec.js';
 import type { ConversionResult } from '../../convert/conversion.js';
 import type { ReceivedObject } from '../../convert/csv-input.js';
 
+/** A staged file, read back. */
 export interface MadeFile {
   readonly staged: string;
   /** Relative to the series' folder. */
@@ -26,6 +27,7 @@ export interface MadeFile {
   readonly result: ConversionResult;
 }
 
+/** What a commit adds, replaces and removes. */
 export interface Commit {
   readonly existing: ExistingFile;
   readonly made: readonly MadeFile[];

@@ -79,6 +79,7 @@ function isCovered(line: ObjectLine, received: readonly Period[]): boolean {
   return period !== undefined && eachDay(period).every(isReceived);
 }
 
+/** Whether a held object and a period have a day in common. */
 export function overlaps(line: ObjectLine, period: Period): boolean {
   const held = parsePeriod(line.cadence, line.period);
   return held !== undefined && held.from < period.to && period.from < held.to;

@@ -23,6 +23,7 @@ import { overlaps, type ExistingFile } from './existing-file.js';
 import type { WriterContext } from './writer.js';
 import { isFromRest, type ObjectLine } from '../../model/manifest-line.js';
 
+/** The files of a partition: one, or with `split` one for each object. */
 export function splitIntoParts(plan: PartitionPlan, received: readonly ReceivedObject[]) {
   if (plan.split !== true) return [{ label: plan.label, received }];
   return received.map((object) => ({ label: periodText(object.object.period), received: [object] }));

@@ -33,7 +33,7 @@ export function createPartitionWriter(context: WriterContext): PartitionWriter {
         ? Promise.resolve(plan)
         : withoutConflict(
             () => completePlan(context, plan),
-            () => reopenSeries(context, plan),
+            () => backingOf(context.paths.root)?.reopenSeries(folderOf(context, plan)),
           ),
     write: (plan, received, missing) => {
       const publish = (write: () => Promise<WriteResult>): Promise<WriteResult> =>
@@ -66,11 +66,6 @@ async function publishedOrFailed(
     await backing?.reopenSeries(folder);
     return failAll(received, known);
   }
-}
-
-async function reopenSeries(context: WriterContext, plan: PartitionPlan): Promise<void> {
-  const folder = folderOf(context, plan);
-  await backingOf(folder)?.reopenSeries(folder);
 }
 
 const folderOf = ({ paths, exchange }: WriterContext, { series }: PartitionPlan): string =>

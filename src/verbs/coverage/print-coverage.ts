@@ -9,7 +9,7 @@ import { fitted, widthOf } from '../../text/wrap.js';
 import { cellsOf, seriesLabel, heldPercentText, seriesTable } from '../../lake/catalogue/series-table.js';
 import { MOST_DAYS, periodsOf, type CoveragePeriod } from '../../lake/catalogue/period-amounts.js';
 import { DoubtSums } from '../../lake/catalogue/doubts.js';
-import { GapGroups } from '../../lake/catalogue/gap-groups.js';
+import { GapGroups } from '../../lake/catalogue/gap-texts.js';
 import { heatMap, legend, type HeatStyle } from './heat-map.js';
 
 /** Of a heat-map in a pipe. */

@@ -1,7 +1,7 @@
 /** The coverage of the lake in the page: text of one group of series after the other, so that a large lake needs little memory. */
 import type { GapReason } from '../../lake/catalogue/absent-days.js';
 import type { SeriesStates } from '../../lake/catalogue/day-states.js';
-import { GapGroups, gapTexts } from '../../lake/catalogue/gap-groups.js';
+import { GapGroups, gapTexts } from '../../lake/catalogue/gap-texts.js';
 import {
   excusedText,
   seriesLabel,
