@@ -1,7 +1,4 @@
-/**
- * Reads received objects into the relation `rows`: in memory, or for large objects in a Parquet file. Checks every cell, and finds the first invalid
- * line of each invalid object.
- */
+/** Reads received objects into the relation `rows`, checks every cell, and finds the first invalid line of each invalid object. */
 import { rm } from 'node:fs/promises';
 import { withFile, writeAllChunks } from '../files/disk.js';
 import { bodySize } from '../model/fetch.js';

@@ -74,7 +74,6 @@ export interface TimeOrder {
   readonly hasDuplicates: boolean;
 }
 
-/** Sorts the times of each object. Reads no row. */
 export function orderOf(objects: readonly RowTimes[]): TimeOrder {
   const sorted = objects.map((times) => (isAscending(times) ? times : times.toSorted()));
   const areApart = sorted.every(

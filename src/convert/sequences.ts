@@ -34,13 +34,12 @@ export async function sequenceOf({ duckdb, spec }: Conversion, stats: ResultRow)
       ...(missing === 0 ? {} : { missing }),
       ...(overlapping === 0 ? {} : { overlapping }),
     },
-    gaps: found.map(({ since, until }) => gapOf(Number(since), Number(until))),
+    // A gap is never empty: rows of one microsecond may have missing ids between them.
+    gaps: found.map((place) => {
+      const [sinceUs, untilUs] = [Number(place['since']), Number(place['until'])];
+      return [instantOfUs(Math.min(sinceUs, untilUs)), instantOfUs(Math.max(sinceUs + 1, untilUs))] as const;
+    }),
   };
-}
-
-/** A gap is never empty: rows of one microsecond may have missing ids between them. */
-function gapOf(sinceUs: number, untilUs: number): readonly [string, string] {
-  return [instantOfUs(Math.min(sinceUs, untilUs)), instantOfUs(Math.max(sinceUs + 1, untilUs))];
 }
 
 /** A silence is this many times as long as each pause that is none, so at the rate of the rest it would have at least this many rows. */

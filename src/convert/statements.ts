@@ -109,7 +109,6 @@ export function fromAll({ existing }: Pick<SqlContext, 'existing'>, columns: str
   return relations.map((relation) => `SELECT ${columns} FROM ${relation}`).join(' UNION ALL ');
 }
 
-/** The times of the first and the last row of each object. */
 export const timeSpans = (lines: readonly ObjectLine[]): (readonly [first: string, last: string])[] =>
   lines.map(({ first = '', last = '' }) => [first, last]);
 

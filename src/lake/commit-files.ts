@@ -5,18 +5,21 @@
  * have been copied, restored or edited.
  */
 import { randomUUID } from 'node:crypto';
-import { lstat, realpath, stat, writeFile } from 'node:fs/promises';
+import { lstat, mkdir, readdir, realpath, rename, stat, writeFile } from 'node:fs/promises';
 import { basename, join, relative, sep } from 'node:path';
-import { CryptodlError } from '../model/errors.js';
-import type { ManifestLine } from '../model/manifest-line.js';
+import { CryptodlError, unlessMissing } from '../model/errors.js';
+import type { ManifestLine, ObjectLine } from '../model/manifest-line.js';
 import { isPartitionFile, isPlainName, readRegularFile } from '../files/path-checks.js';
 import { createLineReader } from './check-manifest-line.js';
+import { completeLinesOf } from './complete-lines.js';
+import { openManifest } from './manifest-place.js';
 import type { ObjectKeys } from './object-keys.js';
 import { seriesAt, type LakePaths, type ExchangeFolders } from './layout.js';
 import { applyLine, emptyManifest } from './manifest.js';
-import type { Manifests } from './manifests.js';
+import { appendManifest, type Manifests } from './manifests.js';
 import { filesBefore } from './undone-commits.js';
 import {
+  fileFacts,
   fileSize,
   publish,
   removeFile,
@@ -80,7 +83,7 @@ async function commitWithJournal({ paths, manifests }: CommitContext, commit: Fi
  * No line names a file that was never there, and no file is replaced before its lines tell it. The superseded files are removed last: until then,
  * readers of the manifest need them.
  */
-export async function apply(
+async function apply(
   { seriesFolder, publications, dead, lines }: FileCommit,
   manifests: Pick<Manifests, 'append'>,
 ): Promise<void> {
@@ -105,7 +108,7 @@ export async function apply(
 }
 
 /** Facts of the exchange, for the checks of paths and lines in a journal. */
-export type JournalExchange = Pick<ExchangeFolders, 'name' | 'markets'> & { readonly archive: ObjectKeys };
+type JournalExchange = Pick<ExchangeFolders, 'name' | 'markets'> & { readonly archive: ObjectKeys };
 
 /** The files are names in their folders. */
 interface Journal extends Omit<FileCommit, 'seriesFolder'> {
@@ -130,17 +133,13 @@ async function buildJournal(
   };
 }
 
-export class JournalRefused extends Error {}
+class JournalRefused extends Error {}
 
 /**
  * Rejects with `JournalRefused` for a journal that is damaged, belongs to another lake, or names other files than the partitions
  * of one series. Rejects with the error of the disk for a journal that cannot be read.
  */
-export async function readJournal(
-  paths: LakePaths,
-  exchange: JournalExchange,
-  path: string,
-): Promise<FileCommit> {
+async function readJournal(paths: LakePaths, exchange: JournalExchange, path: string): Promise<FileCommit> {
   if (!(await lstat(path)).isFile()) throw new JournalRefused('it is not a regular file');
   try {
     const journal = JSON.parse((await readRegularFile(path)) ?? '') as Journal;
@@ -192,4 +191,76 @@ async function resolveJournal(
     dead: dead.map((name) => join(seriesFolder, name)),
     lines,
   };
+}
+
+interface RefusedCommit {
+  /** Its name in `.cryptodl`. */
+  readonly name: string;
+  readonly why: string;
+  /** The folder to which it was moved, with all staged files. */
+  readonly kept: string;
+}
+
+const JOURNAL = /^commit-[\w-]+\.json(\.partial)?$/;
+
+/**
+ * Completes the commits of a killed run in this lake. Rejected journals are not applied: they are moved to one new folder
+ * together with all staged files, and returned.
+ */
+export async function finishCommits(paths: LakePaths, exchange: JournalExchange): Promise<RefusedCommit[]> {
+  const refused = new Map<string, string>();
+  for (const entry of await readdir(paths.internal, { withFileTypes: true })) {
+    const { name } = entry;
+    if (entry.isDirectory() || !JOURNAL.test(name)) continue;
+    const journal = join(paths.internal, name);
+    try {
+      if (name.endsWith('.json')) {
+        const commit = await readJournal(paths, exchange, journal);
+        await checkNewFiles(commit);
+        const lines = await missingLines(commit);
+        await apply({ ...commit, lines }, { append: appendManifest });
+      }
+      await removeFile(journal);
+    } catch (error) {
+      if (!(error instanceof JournalRefused)) throw error;
+      refused.set(name, error.message);
+    }
+  }
+  return refused.size === 0 ? [] : moveJournals(paths, refused);
+}
+
+/** The superseded files may go only if each new file is sound, staged or in its place. */
+async function checkNewFiles({ publications, lines }: FileCommit): Promise<void> {
+  const objects = new Map(lines.flatMap((line) => (line.kind === 'object' ? [[line.file, line]] : [])));
+  for (const { staged, target } of publications) {
+    const name = basename(target);
+    const line = objects.get(name);
+    if (line === undefined || !((await isFileOf(line, staged)) || (await isFileOf(line, target))))
+      throw new JournalRefused(`its new file ${name} is missing or damaged`);
+  }
+}
+
+const isFileOf = async ({ fileBytes, fileSha256 }: ObjectLine, path: string): Promise<boolean> =>
+  (await fileSize(path)) === fileBytes && (await fileFacts(path)).sha256 === fileSha256;
+
+/** A run that was killed during or after its append has left some or all of the lines. */
+async function missingLines({ seriesFolder, lines }: FileCommit): Promise<ManifestLine[]> {
+  const missing = new Map(lines.map((line) => [JSON.stringify(line), line]));
+  const opened = await openManifest(seriesFolder);
+  if (opened !== undefined)
+    for await (const texts of completeLinesOf(opened.file, opened.path))
+      for (const text of texts) missing.delete(text);
+  return [...missing.values()];
+}
+
+async function moveJournals(
+  { internal, staging }: LakePaths,
+  refused: ReadonlyMap<string, string>,
+): Promise<RefusedCommit[]> {
+  const kept = join(internal, `set-aside-${randomUUID()}`);
+  await mkdir(kept);
+  // The staged files are moved first: a journal that is still in place is found again after a crash.
+  await unlessMissing(rename(staging, join(kept, 'tmp')));
+  for (const name of refused.keys()) await rename(join(internal, name), join(kept, name));
+  return [...refused].map(([name, why]) => ({ name, why, kept }));
 }

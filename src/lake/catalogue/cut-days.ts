@@ -5,15 +5,8 @@
 import { startOfDay, UTC, type DayStart } from '../../model/calendar.js';
 import type { HeldSpan, HeldObjects } from '../held-objects.js';
 import type { DatasetSpec } from '../../exchange/exchange-spec.js';
-import {
-  isLongStretch,
-  timesOf,
-  longOf,
-  silentStretches,
-  silentSides,
-  stretchAt,
-} from './empty-stretches.js';
-import type { EmptyStretch, DayTimes } from './empty-stretches.js';
+import { isLongStretch, longOf, silentSides, silentStretches } from './empty-stretches.js';
+import { stretchAt, timesOf, type DayTimes, type EmptyStretch } from './empty-stretches.js';
 import type { Absences } from '../absences.js';
 import { reasons } from './absent-days.js';
 import { hasEnded, isBeforeStart, type Part } from './gap-edges.js';

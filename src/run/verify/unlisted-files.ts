@@ -6,7 +6,7 @@ import { safeKeyPath } from '../../lake/safe-names.js';
 import { listEntries, type ListedSeries } from '../../lake/walk-lake.js';
 import { FORMATS, type Format, type Series } from '../../model/task.js';
 import { NOT_IN_MANIFEST, linkFinding, type LakeFinding } from './lake-finding.js';
-import type { InspectedManifest } from '../../lake/inspect-manifest.js';
+import type { InspectedManifest } from '../../lake/manifest.js';
 
 interface CheckedPart {
   /** The lake. */

@@ -19,7 +19,7 @@ import type { ObjectLine } from '../../../src/model/manifest-line.js';
 import { readManifest } from '../../../src/lake/manifest.js';
 import { Manifests } from '../../../src/lake/manifests.js';
 import { commitFiles } from '../../../src/lake/commit-files.js';
-import { finishCommits } from '../../../src/lake/finish-commits.js';
+import { finishCommits } from '../../../src/lake/commit-files.js';
 import { loadBinance } from '../../../src/exchange/binance/binance.js';
 import { objectLine } from '../../helpers/conversion.js';
 import { refuse, syncsOf, withCalls, withRenames } from '../../helpers/file-handles.js';

@@ -22,7 +22,7 @@ import type { LakePaths } from '../../../src/lake/layout.js';
 import type { ObjectLine } from '../../../src/model/manifest-line.js';
 import { readManifest } from '../../../src/lake/manifest.js';
 import { appendManifest, Manifests } from '../../../src/lake/manifests.js';
-import { finishCommits } from '../../../src/lake/finish-commits.js';
+import { finishCommits } from '../../../src/lake/commit-files.js';
 import { createSerializer } from '../../../src/model/in-order.js';
 import { vision } from '../../../src/library.js';
 import type { RunSummary, VisionOptions } from '../../../src/library.js';
