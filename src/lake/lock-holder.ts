@@ -51,7 +51,7 @@ export function describeThisProcess(command: string, nowMs: number): LockHolder 
 const TEXTS = ['host', 'command', 'startedAt', 'bootId', 'processStart', 'pidNamespace', 'nonce'] as const;
 
 /** Undefined for invalid content. */
-export function parseHolder(text: string): LockHolder | undefined {
+function parseHolder(text: string): LockHolder | undefined {
   const fields = fieldsOf(parseJson(text));
   const isProcess = Number.isSafeInteger(fields['pid']) && Number(fields['pid']) > 0;
   const isHolder = isProcess && TEXTS.every((name) => typeof fields[name] === 'string');
