@@ -139,7 +139,7 @@ async function runner(spools) {
   const { taskOutcome } = await built('model/outcome.js');
   const tally = new Tally();
   /**
-   * @param {Task} task
+   * @param {Pick<Task, 'series' | 'object'>} task
    * @param {Outcome} outcome
    */
   const tell = ({ series, object }, outcome) => {
@@ -150,23 +150,34 @@ async function runner(spools) {
   const stop = new AbortController();
   const download = await downloader(stop.signal);
   let deferred = 0;
+  const written = {
+    written: new Map(),
+    failed: new Map(),
+    files: 0,
+    bytes: 0,
+    duplicatesAcross: 0,
+    overlaps: [],
+  };
   const queue = new RunQueue({
-    writer: { prepare: (plan) => Promise.resolve(plan) },
+    writer: {
+      prepare: (plan) => Promise.resolve(plan),
+      write: () => Promise.resolve(written),
+    },
     downloads: {
       download: (_, task) => download(task),
       together: () => undefined,
       bytesOf: ({ object }) => object.bytes ?? 0,
     },
     outcomes: {
-      write: async (_, arrivals) => {
-        for (const { task } of arrivals) await tell(task, { kind: 'ok', bytes: 1, unverified: false });
-        return arrivals;
+      written: async ({ series }, received) => {
+        for (const { object } of received)
+          await tell({ series, object }, { kind: 'ok', bytes: 1, unverified: false });
       },
       failed: (_, task, error) => tell(task, { kind: 'failed', error }),
       settled: (_, task) => tell(task, { kind: 'skipped' }),
     },
     rounds: { before: () => Promise.resolve(), substituted: () => Promise.resolve(undefined) },
-    live: { begin: () => () => undefined },
+    live: { begin: () => () => undefined, during: (_stage, _subject, act) => act() },
     places: new Slots({ downloads: CONCURRENCY, writers: WRITERS }),
     stop,
     refusal: () => undefined,

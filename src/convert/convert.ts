@@ -9,8 +9,8 @@ import type { Conversion, ConversionResult, ObjectFacts } from './conversion.js'
 import { copyDirectly } from './direct-copy.js';
 import { countText } from '../model/units.js';
 import { barSeconds, expectedRows } from './expected-rows.js';
-import { readObjects, type ReadObjects } from './read-objects.js';
-import { removeScratch, type Input, newColumnsOf, type LoadedInput } from './load-rows.js';
+import { newColumnsOf, readObjects, removeScratch } from './read-objects.js';
+import type { Input, LoadedInput, ReadObjects } from './read-objects.js';
 import { compareOverlap, countChangedRows } from './overlap.js';
 import { createKept } from './statements.js';
 import { writeTarget, areOrdered } from './write-target.js';

@@ -10,16 +10,17 @@ import { archivedColumns, type DatasetSpec } from '../exchange/exchange-spec.js'
 import { LONGEST_LINE } from './check-rows.js';
 import { LineScan } from './line-scan.js';
 
-/** A received and verified object. An object of REST has no zip: its `zip` is the CSV. */
+/** A received and verified object. */
 export interface ReceivedObject {
   readonly object: SourceObject;
-  readonly zip: Body;
+  /** The zip; of REST, the CSV. */
+  readonly body: Body;
   /** The CSV as published. Empty for `--format zip` unless only CRC-32 could verify the zip, and for a worker that only fetches. */
   readonly csv: Body;
   /** Name of the CSV, for messages. */
   readonly name: string;
-  /** Size of the zip (of REST: of the CSV), for the manifest. */
-  readonly zipBytes: number;
+  /** Size of the body, for the manifest. */
+  readonly bytes: number;
   readonly sha256: string;
   readonly etag?: string;
   readonly lastModified?: string;

@@ -3,13 +3,13 @@
  * one COPY checks the cells, sorts and writes. All other files take the way of convert.ts, whose results are the same.
  */
 import { rm } from 'node:fs/promises';
-import { toCryptodlError } from '../model/errors.js';
 import type { ColumnSpec } from '../exchange/facts.js';
 import { isWithinPeriod, hasShorterBars } from './expected-rows.js';
 import type { Conversion, ConversionResult, ObjectFacts } from './conversion.js';
 import { timeFacts } from './row-times.js';
 import { orderOf, readTimes, type RowTimes, type TimeOrder } from './read-times.js';
-import { gatherSmall, isLarge, newColumnsOf, type Gathered, type Input } from './load-rows.js';
+import { isContentError } from './load-duckdb.js';
+import { gatherSmall, isLarge, newColumnsOf, type Gathered, type Input } from './read-objects.js';
 import { copyPublished } from './statements.js';
 import { soundExpression } from './values.js';
 
@@ -99,8 +99,7 @@ async function copy(
     const [copied] = await conversion.duckdb.rows(sql);
     if (Number(copied?.['Count']) === rows) return true;
   } catch (error) {
-    // Errors of DuckDB about content have no code of their own and become `bug`.
-    if (toCryptodlError(error).code !== 'bug') throw error;
+    if (!isContentError(error)) throw error;
   }
   await rm(conversion.targetPath, { force: true });
   return false;

@@ -21,12 +21,12 @@ export interface EngineOptions {
   readonly signal?: AbortSignal;
 }
 
-export type Row = Readonly<Record<string, unknown>>;
+export type ResultRow = Readonly<Record<string, unknown>>;
 
 export interface DuckDb {
   run(sql: string): Promise<void>;
   /** All rows with JSON values: integers of 64 or more bits, decimals and times are text. */
-  rows(sql: string): Promise<Row[]>;
+  rows(sql: string): Promise<ResultRow[]>;
   /** The result of a single SELECT statement; undefined for any other SQL. Rejects with errors of DuckDB. */
   select(sql: string): Promise<QueryResult | undefined>;
   close(): void;
@@ -44,25 +44,22 @@ export interface Engine {
   close(): void;
 }
 
-export interface VerbEngine extends Engine {
-  /** The engine's own folder in --temp-dir, also for other temporary files of the verb. It exists from the first connection on. */
-  readonly folder: string;
-  /** Interrupts running statements, and removes the folder. */
-  end(): Promise<void>;
-}
+export type VerbEngine = Readonly<ReturnType<typeof verbEngine>>;
 
 /** The engine of a verb that writes no lake. */
 export function verbEngine(
   verb: string,
   { resolved, surroundings, signal }: EngineUser,
   memoryBytes?: number,
-): VerbEngine {
+) {
   const folder = tempPath(tempFolderOf(resolved.options.tempDir, surroundings.home), verb);
   const engine = createEngine({ tempFolder: folder, signal, memoryBytes });
   return {
     ...engine,
+    /** The engine's own folder in --temp-dir, also for other temporary files of the verb. It exists from the first connection on. */
     folder,
-    end: async () => {
+    /** Interrupts running statements, and removes the folder. */
+    end: async (): Promise<void> => {
       engine.interrupt();
       engine.close();
       await rm(folder, { recursive: true, force: true });

@@ -37,10 +37,10 @@ export function legalTimeRange(
   spec: Pick<DatasetSpec, 'edgeSeconds' | 'dayStartMs'>,
   interval: string | undefined,
   { from, to }: Pick<Period, 'from' | 'to'>,
-): { readonly first: number; readonly last: number } {
+): { readonly firstMs: number; readonly lastMs: number } {
   const edgeMs = spec.edgeSeconds * 1000;
-  const earlier = (LONG_BAR_DAYS[interval ?? ''] ?? 0) * DAY_MS;
-  return { first: startOfDay(from, spec) - earlier - edgeMs, last: startOfDay(to, spec) + edgeMs };
+  const earlierMs = (LONG_BAR_DAYS[interval ?? ''] ?? 0) * DAY_MS;
+  return { firstMs: startOfDay(from, spec) - earlierMs - edgeMs, lastMs: startOfDay(to, spec) + edgeMs };
 }
 
 /** Whether the first and the last row are within the valid time range of the period. Instants are ISO 8601. */
@@ -51,5 +51,5 @@ export function isWithinPeriod(
   rows: { readonly first: string; readonly last: string },
 ): boolean {
   const legal = legalTimeRange(spec, interval, period);
-  return Date.parse(rows.first) >= legal.first && Date.parse(rows.last) <= legal.last;
+  return Date.parse(rows.first) >= legal.firstMs && Date.parse(rows.last) <= legal.lastMs;
 }

@@ -2,13 +2,13 @@
 import { withFile } from '../files/disk.js';
 import { areDisjoint, type ObjectLine } from '../model/manifest-line.js';
 import { parsePeriod } from '../model/calendar.js';
-import { CryptodlError } from '../model/errors.js';
 import type { Settings } from '../model/task.js';
 import type { ColumnSpec } from '../exchange/facts.js';
 import type { DatasetSpec } from '../exchange/exchange-spec.js';
 import { instantExpression, legalExpression, sortExpression, writtenColumns } from './columns.js';
 import { isWithinPeriod } from './expected-rows.js';
-import type { DuckDb, Row } from './duckdb.js';
+import type { DuckDb, ResultRow } from './duckdb.js';
+import { isContentError } from './load-duckdb.js';
 import { readFooter } from './parquet-footer.js';
 import { quoteName, quoteText } from './sql.js';
 import { names, readStoredRows } from './statements.js';
@@ -33,11 +33,11 @@ export async function inspectRows(duckdb: DuckDb, file: InspectedFile): Promise<
   const missing = lacking.filter(({ restOnly }) => !restOnly);
   if (missing.length > 0) return [`it has no column ${missing.map(({ name }) => name).join(', ')}`];
   const present = { ...file.spec, columns: file.spec.columns.filter((column) => !lacking.includes(column)) };
-  let row: Row | undefined;
+  let row: ResultRow | undefined;
   try {
     [row] = await duckdb.rows(query({ ...file, spec: present }));
   } catch (error) {
-    if (error instanceof CryptodlError) throw error;
+    if (!isContentError(error)) throw error;
     return [`its rows cannot be read: ${(error as Error).message.split('\n')[0] ?? ''}`];
   }
   return row === undefined ? [] : describeProblems(row, file);
@@ -98,7 +98,7 @@ const withTimes = (lines: readonly ObjectLine[]) =>
     return first === undefined || last === undefined ? [] : [{ line, first, last }];
   });
 
-function describeProblems(row: Row, file: InspectedFile): string[] {
+function describeProblems(row: ResultRow, file: InspectedFile): string[] {
   const { lines, settings, spec } = file;
   const problems: string[] = [];
   const rows = Number(row['rows']);
@@ -124,7 +124,7 @@ function describeProblems(row: Row, file: InspectedFile): string[] {
   return problems;
 }
 
-function timeProblems(row: Row, { lines, spec, interval }: InspectedFile): string[] {
+function timeProblems(row: ResultRow, { lines, spec, interval }: InspectedFile): string[] {
   const objects = withTimes(lines);
   const stray = objects.find(({ line, ...times }) => {
     const period = parsePeriod(line.cadence, line.period);

@@ -33,9 +33,14 @@ export const interrupted = (): CryptodlError =>
  * another type. False for typed errors other than `disk`, for errors of the program, and for a query that is wrong for each file.
  */
 export function isFileError(error: unknown): boolean {
-  if (error instanceof CryptodlError) return error.code === 'disk';
-  return error instanceof Error && /^(?!FATAL|Parser|Catalog)[A-Za-z ]+ Error: /.test(error.message);
+  return error instanceof CryptodlError ? error.code === 'disk' : isContentError(error);
 }
+
+/** The same without errors of the disk. */
+export const isContentError = (error: unknown): boolean =>
+  error instanceof Error &&
+  !(error instanceof CryptodlError) &&
+  /^(?!FATAL|Parser|Catalog)[A-Za-z ]+ Error: /.test(error.message);
 
 /** Turns errors of DuckDB about the disk, the memory or an interruption into typed errors. DuckDB has no error codes, so the text decides. */
 export async function mapErrors<T>(act: () => Promise<T>): Promise<T> {

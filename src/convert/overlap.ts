@@ -6,7 +6,7 @@ import { rowSeconds, type DatasetSpec } from '../exchange/exchange-spec.js';
 import { identityOf, instantExpression, writtenColumns } from './columns.js';
 import type { Conversion, Overlap } from './conversion.js';
 import { quoteName } from './sql.js';
-import { isIn, readExisting, spansOf } from './statements.js';
+import { isIn, readExisting, timeSpans } from './statements.js';
 
 /** Relative difference up to which numbers count as equal: REST rounds ratios to four digits. */
 const TOLERANCE = 0.001;
@@ -58,7 +58,7 @@ export async function countChangedRows(
   const held = `SELECT ${instantExpression(spec)} AS instant, ${key} AS key FROM ${readExisting(conversion)}`;
   const [row] = await conversion.duckdb.rows(
     `SELECT count(*) FILTER (WHERE n.key IS NULL) AS lost, count(*) FILTER (WHERE h.key IS NULL) AS gained
-     FROM (SELECT key FROM (${held}) WHERE ${isIn(spansOf(replaced))}) h
+     FROM (SELECT key FROM (${held}) WHERE ${isIn(timeSpans(replaced))}) h
      FULL JOIN (SELECT ${key} AS key FROM rows) n ON h.key = n.key`,
   );
   return { lost: Number(row?.['lost']), gained: Number(row?.['gained']) };
@@ -80,7 +80,7 @@ function overlapQuery(conversion: Conversion, replaced: readonly ObjectLine[], s
     return `coalesce(abs(${a} - ${b}) > ${TOLERANCE} * greatest(abs(${a}), abs(${b})), false)`;
   });
   // `rows` may have more periods than were replaced.
-  return `WITH h AS (SELECT * FROM (${select(readExisting(conversion), '')}) WHERE ${isIn(spansOf(replaced))}),
+  return `WITH h AS (SELECT * FROM (${select(readExisting(conversion), '')}) WHERE ${isIn(timeSpans(replaced))}),
       n AS (SELECT * FROM (${select('rows', `- (${shiftMs}) * INTERVAL 1 MILLISECOND`)}) WHERE ${isIn(replaced.map((line) => periodOf(line, spec)))})
     SELECT count(*) FILTER (WHERE h.key IS NOT NULL AND n.key IS NOT NULL) AS compared,
       count(*) FILTER (WHERE ${differs.join(' OR ')}) AS differing,

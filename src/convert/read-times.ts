@@ -92,6 +92,7 @@ export function isAscending(times: RowTimes): boolean {
   return true;
 }
 
+/** The times of all objects, ascending. */
 export function merged(objects: readonly RowTimes[]): RowTimes {
   const all = new Float64Array(objects.reduce((sum, { length }) => sum + length, 0));
   let from = 0;

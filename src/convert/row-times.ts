@@ -5,7 +5,7 @@ import { MAX_GAPS, type IdFacts } from '../model/outcome.js';
 import type { SourceObject, Series } from '../model/task.js';
 import { rowSeconds, type DatasetSpec } from '../exchange/exchange-spec.js';
 import { LONG_BAR_DAYS, barSeconds, expectedRows } from './expected-rows.js';
-import type { Row } from './duckdb.js';
+import type { ResultRow } from './duckdb.js';
 import { isAscending, merged, type RowTimes } from './read-times.js';
 
 export interface TimeFacts {
@@ -31,7 +31,7 @@ export function timeFacts(
   { spec, series, object, hours = [] }: TimedObject & { readonly hours?: readonly number[] },
 ): TimeFacts {
   const [first = 0, last = 0] = [sorted[0], sorted.at(-1)];
-  const ends = { first: instantText(first), last: instantText(last) };
+  const ends = { first: instantOfUs(first), last: instantOfUs(last) };
   if (hours.length > 0) return { ...ends, ...scheduleFacts(sorted, hours, { spec, series, object }) };
   const grid = rowSeconds(spec, series.interval);
   const bar = barSeconds(spec, series);
@@ -159,7 +159,7 @@ function scheduleFacts(
   const addGap = (lacking: number, first: number, end: number): void => {
     if (lacking <= 0) return;
     expected += lacking;
-    gaps.push([instantText(first), instantText(end)]);
+    gaps.push([instantOfUs(first), instantOfUs(end)]);
   };
   const stepOf = (index: number): number => Math.max(1, hours[index] ?? 0) * HOUR;
   const [first = fromUs] = sorted;
@@ -193,7 +193,7 @@ function gapsBetween(
   const gaps: [string, string][] = [];
   let covered = Number.NaN;
   for (const point of points) {
-    if (point >= covered + step / 2) gaps.push([instantText(covered), instantText(Math.min(point, until))]);
+    if (point >= covered + step / 2) gaps.push([instantOfUs(covered), instantOfUs(Math.min(point, until))]);
     // No row is expected after the end of the period.
     covered = point === toUs ? Number.NaN : point + step;
   }
@@ -209,7 +209,7 @@ export function longestGaps<T extends readonly [string, string]>(gaps: readonly 
 }
 
 /** An instant in the form of the queries: without a fraction, or with the significant digits of it. */
-export function instantText(microseconds: number): string {
+export function instantOfUs(microseconds: number): string {
   const seconds = Math.floor(microseconds / 1e6);
   const fraction = String(microseconds - seconds * 1e6)
     .padStart(6, '0')
@@ -219,4 +219,4 @@ export function instantText(microseconds: number): string {
 }
 
 /** A time in the form of DuckDB, `2024-01-01 00:00:00` → ISO 8601. */
-export const isoInstant = (row: Row, name: string): string => `${String(row[name]).replace(' ', 'T')}Z`;
+export const isoInstant = (row: ResultRow, name: string): string => `${String(row[name]).replace(' ', 'T')}Z`;

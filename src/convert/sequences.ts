@@ -1,7 +1,7 @@
 /** Missing rows of an object: by its ids, and by silences, which the rate of its own rows tells. */
 import { MAX_GAPS } from '../model/outcome.js';
-import type { Row } from './duckdb.js';
-import { instantText } from './row-times.js';
+import type { ResultRow } from './duckdb.js';
+import { instantOfUs } from './row-times.js';
 import { isJudgedByRate, missingIdsQuery, overlappingQuery, pausesQuery } from './object-stats-sql.js';
 import { startOfDay } from '../model/calendar.js';
 import type { SourceObject } from '../model/task.js';
@@ -11,7 +11,7 @@ import type { Conversion } from './conversion.js';
  * The ids of the object of this row of `statsQuery`, and the times around missing ones. Rows are searched only where the first and the last id, the number of rows and their order
  * do not prove that no id is missing.
  */
-export async function sequenceOf({ duckdb, spec }: Conversion, stats: Row) {
+export async function sequenceOf({ duckdb, spec }: Conversion, stats: ResultRow) {
   const [first, last] = [Number(stats['first_id']), Number(stats['last_id'])];
   if (spec.sequence === undefined || !(first >= 0 && last <= Number.MAX_SAFE_INTEGER)) return { gaps: [] };
   const isOrdered = Number(stats['unordered']) === 0;
@@ -34,13 +34,12 @@ export async function sequenceOf({ duckdb, spec }: Conversion, stats: Row) {
       ...(missing === 0 ? {} : { missing }),
       ...(overlapping === 0 ? {} : { overlapping }),
     },
-    gaps: found.map(({ since, until }) => gapOf(Number(since), Number(until))),
+    // A gap is never empty: rows of one microsecond may have missing ids between them.
+    gaps: found.map((place) => {
+      const [sinceUs, untilUs] = [Number(place['since']), Number(place['until'])];
+      return [instantOfUs(Math.min(sinceUs, untilUs)), instantOfUs(Math.max(sinceUs + 1, untilUs))] as const;
+    }),
   };
-}
-
-/** A gap is never empty: rows of one microsecond may have missing ids between them. */
-function gapOf(since: number, until: number): readonly [string, string] {
-  return [instantText(Math.min(since, until)), instantText(Math.max(since + 1, until))];
 }
 
 /** A silence is this many times as long as each pause that is none, so at the rate of the rest it would have at least this many rows. */
@@ -84,7 +83,11 @@ export function silencesAmong(
  * The silences of the object of this row of `statsQuery`. Of rows with ids that leave out none, only those before the first row
  * and after the last one: ids prove more between them. `gaps`: ISO instants `[from, to)`. `silent`: the sides of an object with ids.
  */
-export async function silencesOf({ duckdb, spec }: Conversion, { period, rest }: SourceObject, stats: Row) {
+export async function silencesOf(
+  { duckdb, spec }: Conversion,
+  { period, rest }: SourceObject,
+  stats: ResultRow,
+) {
   const { rate } = spec;
   if (rate === undefined || rest?.open === true) return {};
   const [first, last] = [Number(stats['first_us']), Number(stats['last_us'])];
@@ -100,7 +103,7 @@ export async function silencesOf({ duckdb, spec }: Conversion, { period, rest }:
   const pauses = inner.map(({ since, until }) => [Number(since), Number(until)] as const);
   const all = silencesAmong([edges.begin, edges.end, ...pauses], { rows: Number(stats['rows']), leastUs });
   if (isJudgedByRate(spec))
-    return { gaps: all.map(([from, to]) => [instantText(from), instantText(to)] as const) };
+    return { gaps: all.map(([from, to]) => [instantOfUs(from), instantOfUs(to)] as const) };
   const silent = (['begin', 'end'] as const).filter((side) => all.includes(edges[side]));
   return silent.length === 0 ? {} : { silent };
 }

@@ -17,13 +17,14 @@ import {
 import { quoteName, quotePath, quoteText } from './sql.js';
 import type { ColumnSpec } from '../exchange/facts.js';
 
+/** Columns beside those of the dataset: the object of a row, whether its cells are valid, its place, and whether an equal row comes before it. */
 export const ORDINAL = quoteName('.ordinal');
 export const LEGAL = quoteName('.legal');
 export const NUMBER = quoteName('.number');
 export const DUPLICATE = quoteName('.duplicate');
 
 /** Maps row numbers to objects. */
-export interface Origin {
+export interface RowOrdinals {
   /** Row count of each object, in file order. */
   readonly rowCounts: readonly number[];
   /** The number that identifies each object, in file order. */
@@ -31,7 +32,7 @@ export interface Origin {
 }
 
 /** Nested CASEs as a binary search: a flat CASE would evaluate each of its conditions for every row. */
-function ordinalCase({ rowCounts, ordinals }: Origin): string {
+function ordinalCase({ rowCounts, ordinals }: RowOrdinals): string {
   let last = 0;
   const ends = rowCounts.map((rows) => (last += rows));
   const within = (from: number, to: number): string => {
@@ -43,7 +44,7 @@ function ordinalCase({ rowCounts, ordinals }: Origin): string {
 }
 
 /** Parses one CSV into memory. A filter of invalid rows would take longer than a column that marks them. The CSV reader and `row_number` without a window order preserve the order of the file. */
-export const createRows = (context: SqlContext, csv: CsvFile, origin: Origin): string =>
+export const createRows = (context: SqlContext, csv: CsvFile, origin: RowOrdinals): string =>
   `CREATE OR REPLACE TEMP TABLE rows AS
     SELECT ${convertedList(context)}, ${legalCondition(context)} AS ${LEGAL}, ${ordinalCase(origin)} AS ${ORDINAL}, ${NUMBER}
     FROM (SELECT *, row_number() OVER () AS ${NUMBER} FROM ${readPublished(context, csv, { isSmall: true })})`;
@@ -77,7 +78,7 @@ export function stageRows(
 }
 
 /** The relation `rows` over the file that `stageRows` wrote. */
-export function viewStaged({ spec, settings }: SqlContext, path: string, origin: Origin): string {
+export function viewStaged({ spec, settings }: SqlContext, path: string, origin: RowOrdinals): string {
   const staged: Settings = { ...settings, format: 'parquet' };
   const values = writtenColumns(spec).map((column) => rereadExpression(column, staged));
   return `CREATE OR REPLACE TEMP VIEW rows AS
@@ -86,11 +87,12 @@ export function viewStaged({ spec, settings }: SqlContext, path: string, origin:
           FROM read_parquet(${quotePath(path)}, hive_partitioning = false, file_row_number = true))`;
 }
 
+/** The relation `kept`. `ordinals`: those of the objects that stay. */
 export function createKept(context: SqlContext, ordinals: readonly number[]): string {
   const { kept = [], replaced = [] } = context.existing ?? {};
   const rowCounts = kept.map((line) => line.rows ?? 0);
   const stays =
-    replaced.length === 0 ? '' : `WHERE NOT (${isIn(spansOf(replaced), instantExpression(context.spec))})`;
+    replaced.length === 0 ? '' : `WHERE NOT (${isIn(timeSpans(replaced), instantExpression(context.spec))})`;
   return `CREATE OR REPLACE TEMP VIEW kept AS
     SELECT *, ${ordinalCase({ rowCounts, ordinals })} AS ${ORDINAL}
     FROM (SELECT *, row_number() OVER () AS ${NUMBER}
@@ -101,14 +103,16 @@ export function createKept(context: SqlContext, ordinals: readonly number[]): st
 export const readExisting = (context: Pick<SqlContext, 'spec' | 'settings' | 'existing'>): string =>
   readStoredRows(context, context.existing?.file ?? '');
 
+/** The SELECT of these columns from all rows of the target: received ones, and those that stay. */
 export function fromAll({ existing }: Pick<SqlContext, 'existing'>, columns: string): string {
   const relations = existing === undefined || existing.kept.length === 0 ? ['rows'] : ['rows', 'kept'];
   return relations.map((relation) => `SELECT ${columns} FROM ${relation}`).join(' UNION ALL ');
 }
 
-export const spansOf = (lines: readonly ObjectLine[]): (readonly [first: string, last: string])[] =>
+export const timeSpans = (lines: readonly ObjectLine[]): (readonly [first: string, last: string])[] =>
   lines.map(({ first = '', last = '' }) => [first, last]);
 
+/** A condition: the time is in one of the spans, whose ends are included. */
 export const isIn = (spans: readonly (readonly [first: string, last: string])[], time = 'instant'): string =>
   spans
     .map(([from, to]) => `${time} BETWEEN TIMESTAMP ${quoteText(from)} AND TIMESTAMP ${quoteText(to)}`)
@@ -136,6 +140,7 @@ export function keysQuery(context: SqlContext): string {
   return `SELECT count(*) AS rows, count(DISTINCT key) AS keys FROM (${keys})`;
 }
 
+/** An expression that identifies a row; of several columns, a `row(…)`. */
 export function sortKey(spec: DatasetSpec): string {
   const keys = sortColumns(spec).map((column) => identityOf(spec, sortExpression(column)));
   return keys.length === 1 ? (keys[0] ?? '') : `row(${keys.join(', ')})`;

@@ -3,7 +3,7 @@ import type { Suspicious } from '../model/outcome.js';
 import type { DatasetSpec } from '../exchange/exchange-spec.js';
 import { instantExpression, keepsText } from './columns.js';
 import type { Conversion } from './conversion.js';
-import type { Row } from './duckdb.js';
+import type { ResultRow } from './duckdb.js';
 import { isoInstant } from './row-times.js';
 import { quoteName } from './sql.js';
 import { NUMBER, ORDINAL } from './statements.js';
@@ -57,7 +57,7 @@ export async function findSuspicious(
   const { duckdb } = context;
   const rules = rulesOf(context);
   const found = new Map<number, Suspicious[]>();
-  const add = (row: Row, kind: Suspicious['kind'], names: readonly string[]): void => {
+  const add = (row: ResultRow, kind: Suspicious['kind'], names: readonly string[]): void => {
     const cells = names.map((name) => `${name} ${String(row[name])}`);
     const first = `${isoInstant(row, '.instant')} ${cells.join(', ')}`;
     const ordinal = Number(row['.ord']);

@@ -2,9 +2,8 @@
 import { rename, rm } from 'node:fs/promises';
 import type { ObjectLine } from '../model/manifest-line.js';
 import type { Conversion, FileMetadata, SqlContext } from './conversion.js';
-import type { Row } from './duckdb.js';
-import type { ReadObjects } from './read-objects.js';
-import type { LoadedInput } from './load-rows.js';
+import type { ResultRow } from './duckdb.js';
+import type { LoadedInput, ReadObjects } from './read-objects.js';
 import {
   copyTo,
   keysQuery,
@@ -92,7 +91,7 @@ async function sortThrough(
   }
 }
 
-const byOrdinal = (rows: readonly Row[], name: string): ReadonlyMap<number, number> =>
+const byOrdinal = (rows: readonly ResultRow[], name: string): ReadonlyMap<number, number> =>
   new Map(rows.map((row) => [Number(row['ord']), Number(row[name])]));
 
 /** A total order: with `asPublished` the published order, else the sort columns by value, then all columns. */

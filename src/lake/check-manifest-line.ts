@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { dayText, parsePeriod } from '../model/calendar.js';
 import type { Period, Settings } from '../model/task.js';
 import { isPartitionFile } from '../files/path-checks.js';
-import { keyPath } from './safe-names.js';
+import { safeKeyPath } from './safe-names.js';
 import { areSettings } from '../model/settings-schema.js';
 import type { ManifestLine, ObjectLine } from '../model/manifest-line.js';
 import { isRecord, parseJson } from '../text/json.js';
@@ -86,12 +86,13 @@ function placeProblem(
   if (!keys.isOfPeriod(key, days, period)) return OTHER_KEY;
   const isRight =
     format === 'zip'
-      ? file === keyPath(key) && file.startsWith(`${keys.topFolder}/`)
+      ? file === safeKeyPath(key) && file.startsWith(`${keys.topFolder}/`)
       : isPartitionFile(file) &&
         (file === `${period}.${format}` || file === `${period.slice(0, 'YYYY-MM'.length)}.${format}`);
   return isRight ? undefined : '"file" is not the file of this object';
 }
 
+/** The error for a line that the reader has thrown `cause` for. `where`: file and line. */
 export function lineError(where: string, cause: unknown): CryptodlError {
   if (cause instanceof NewerVersion) {
     const text = `${where} has version ${cause.message}; this cryptodl reads version 1`;

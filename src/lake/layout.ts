@@ -61,16 +61,7 @@ export const STAGED_ZIPS = `${FOLDERS.internal}/zips`;
 /** Relative to the root. */
 const STAGING = `${FOLDERS.internal}/tmp`;
 
-export interface LakePaths {
-  readonly root: string;
-  /** `.cryptodl`: lock, journals, staged files. */
-  readonly internal: string;
-  readonly staging: string;
-  readonly failures: string;
-  readonly quarantine: string;
-  /** The absolute path of a folder; `path` is relative to the root. Rejects with `disk` when `path` contains a symbolic link. */
-  readonly folder: (path: string) => Promise<string>;
-}
+export type LakePaths = Readonly<ReturnType<typeof lakePaths>>;
 
 /** Throws a usage error if the path of a folder is a file or leads through one. A missing folder is no error here. */
 export function refuseFile(path: string, flag = '--out'): void {
@@ -106,15 +97,17 @@ export async function removeRunFolder(
   await rm(path, { recursive: true, force: true });
 }
 
-export function lakePaths(root: string): LakePaths {
+export function lakePaths(root: string) {
   const internal = join(root, FOLDERS.internal);
   return {
     root,
+    /** `.cryptodl`: lock, journals, staged files. */
     internal,
     staging: join(root, STAGING),
     failures: join(root, FOLDERS.failures),
     quarantine: join(root, FOLDERS.quarantine),
-    folder: (path) => checkedFolder(root, path),
+    /** The absolute path of a folder; `path` is relative to the root. Rejects with `disk` when `path` contains a symbolic link. */
+    folder: (path: string): Promise<string> => checkedFolder(root, path),
   };
 }
 

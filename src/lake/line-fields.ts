@@ -13,6 +13,7 @@ type Check = (value: unknown) => boolean;
 type Fields = Readonly<Record<string, unknown>>;
 type Checks = Readonly<Record<string, Check>>;
 
+/** The first needed or optional field that is wrong; undefined if none is. */
 export function fieldProblem(record: Fields, needed: Checks, optional: Checks = {}): string | undefined {
   for (const name in needed) if (needed[name]?.(record[name]) !== true) return `"${name}" is wrong`;
   for (const name in optional)

@@ -5,9 +5,8 @@ import { makeFolder } from '../files/disk.js';
 import type { Clock } from '../model/clock.js';
 import { CryptodlError, unlessMissing } from '../model/errors.js';
 import { withClaim } from './lock-claim.js';
-import { Lease } from './lock-lease.js';
-import { fileSystemNow, describeThisProcess, readHolderFile, isExpired, LEASE_MS } from './lock-holder.js';
-import type { LockHolder, HolderFile } from './lock-holder.js';
+import { fileSystemNow, describeThisProcess, readHolderFile, isExpired, Lease } from './lock-holder.js';
+import { LEASE_MS, type LockHolder, type HolderFile } from './lock-holder.js';
 import { releaseSocket, bindSocket, isSocketTaken, nameOf } from './lock-socket.js';
 import { processState } from '../files/running-process.js';
 

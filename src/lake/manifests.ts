@@ -1,9 +1,15 @@
-/** A cache of the manifests that a run uses. Every append of the run also updates the cached manifest. */
-import { backingOf } from '../files/backing.js';
+/** Appends to manifests, and the cache of the manifests that a run uses: every append of the run also updates the cached manifest. */
+import { constants } from 'node:fs';
+import { copyFile, rm } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { withPath } from '../model/errors.js';
+import { backingOf, changeManifest } from '../files/backing.js';
+import { openRegularFile } from '../files/path-checks.js';
+import { publish, syncDirectory } from '../files/publish.js';
+import { completeLinesLength } from './complete-lines.js';
+import { claimManifest } from './manifest-place.js';
 import type { ObjectKeys } from './object-keys.js';
-import { applyLine, type Manifest } from './manifest.js';
-import { readManifest } from './read-manifest.js';
-import { appendManifest } from './append-manifest.js';
+import { applyLine, readManifest, type Manifest } from './manifest.js';
 import type { ManifestLine } from '../model/manifest-line.js';
 
 /** A line takes less than 2 kB of memory. A single larger manifest is kept too. */
@@ -101,4 +107,48 @@ export class Manifests {
 function sizeOf({ parquet, csv, zip, absences }: Manifest): number {
   const absent = absences.days().size + absences.months().size;
   return EMPTY_LINES + parquet.size + csv.size + zip.size + absent / ABSENCES_PER_LINE;
+}
+
+/**
+ * Appends all lines in one write and syncs. First removes an incomplete last line that an earlier crash has left. `afterAppend`:
+ * gives files that replace others their names, and removes superseded files.
+ */
+export async function appendManifest(
+  seriesFolder: string,
+  lines: readonly ManifestLine[],
+  afterAppend?: () => Promise<void>,
+): Promise<void> {
+  await changeManifest(seriesFolder, async () => {
+    if (lines.length > 0) await appendLines(seriesFolder, lines);
+    await afterAppend?.();
+  });
+}
+
+async function appendLines(seriesFolder: string, lines: readonly ManifestLine[]): Promise<void> {
+  const { path, hasHardLinks } = await claimManifest(seriesFolder);
+  if (hasHardLinks) await breakHardLink(path);
+  const { O_APPEND, O_CREAT, O_RDWR } = constants;
+  const file = await openRegularFile(path, O_APPEND | O_CREAT | O_RDWR);
+  backingOf(path)?.wrote(path);
+  try {
+    const { size } = await file.stat();
+    const whole = await completeLinesLength(file, size);
+    if (whole < size) await file.truncate(whole);
+    await file.appendFile(lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
+    await file.datasync();
+    // The folder entry of a new file must be synced too.
+    if (size === 0) await syncDirectory(dirname(path));
+  } catch (error) {
+    throw withPath(error, path);
+  } finally {
+    await file.close();
+  }
+}
+
+/** Replaces a manifest that has hard links by a copy, so that a snapshot made with `cp -al` does not change. */
+async function breakHardLink(path: string): Promise<void> {
+  const staged = `${path}.partial`;
+  await rm(staged, { force: true });
+  await copyFile(path, staged, constants.COPYFILE_EXCL);
+  await publish(staged, path);
 }

@@ -5,7 +5,7 @@ import type { Body } from '../model/fetch.js';
 import { withAddresses } from '../text/mirror-roots.js';
 import { bringIn, changeManifest } from '../files/backing.js';
 import { FOLDERS, type LakePaths } from './layout.js';
-import { keyPath } from './safe-names.js';
+import { safeKeyPath } from './safe-names.js';
 import { claimManifest, manifestPlace } from './manifest-place.js';
 import { moveFile, publishText, removeFile, syncDirectory } from '../files/publish.js';
 import { fileSize } from '../files/file-facts.js';
@@ -61,13 +61,13 @@ async function freeName(paths: LakePaths, name: string, nowMs: number): Promise<
   const stem = join(dirname(name), basename(name, ending));
   for (let number = 1; ; number += 1) {
     const candidate = `${stem}-${stamp}${number === 1 ? '' : `-${number}`}${ending}`;
-    if ((await fileSize(join(paths.quarantine, keyPath(candidate)))) === undefined) return candidate;
+    if ((await fileSize(join(paths.quarantine, safeKeyPath(candidate)))) === undefined) return candidate;
   }
 }
 
 /** Stores a rejected body and a `.cause` file with one line. Resolves with the path. Replaces an earlier body of this key. */
 export async function quarantine(paths: LakePaths, key: string, body: Body, cause: string): Promise<string> {
-  const relativePath = `${FOLDERS.quarantine}/${keyPath(key)}`;
+  const relativePath = `${FOLDERS.quarantine}/${safeKeyPath(key)}`;
   const path = join(await paths.folder(dirname(relativePath)), basename(relativePath));
   await mkdir(dirname(path), { recursive: true });
   // Removed first, because writing through a symbolic link would change its target.

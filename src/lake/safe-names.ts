@@ -20,6 +20,7 @@ export function safeName(name: string): string {
 const encodeCharacter = (character: string): string =>
   `%${character.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`;
 
+/** The inverse of `safeName`. */
 export function originalName(safe: string): string {
   if (safe === '%') return '';
   return safe.replaceAll(/%([0-9A-F]{2})/g, (_, hex: string) =>
@@ -28,4 +29,4 @@ export function originalName(safe: string): string {
 }
 
 /** An archive key as a path relative to the root of the lake (`--format zip`) or the quarantine. */
-export const keyPath = (key: string): string => key.split('/').map(safeName).join('/');
+export const safeKeyPath = (key: string): string => key.split('/').map(safeName).join('/');

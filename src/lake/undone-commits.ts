@@ -7,7 +7,7 @@ import { unlessMissing } from '../model/errors.js';
 import { FORMATS, type Format } from '../model/task.js';
 import { manifestPlace } from './manifest-place.js';
 import type { HeldObjects } from './held-objects.js';
-import type { ManifestLine, ObjectLine } from '../model/manifest-line.js';
+import type { DroppedLine, ManifestLine, ObjectLine } from '../model/manifest-line.js';
 import { fileFacts, fileSize } from '../files/file-facts.js';
 
 /** The committed files that the commit of these lines replaces, with their sizes. */
@@ -24,6 +24,7 @@ export function filesBefore(lines: readonly ManifestLine[]): ReadonlyMap<string,
 /** Names the commit of a line among those of its series. A later commit may write the same bytes again. */
 const commitOf = ({ file, fileSha256, at }: ObjectLine): string => `${at} ${fileSha256} ${file}`;
 
+/** Whether the commit of a line is one of these. */
 export const isOneOf = (commits: ReadonlySet<string>, line: ManifestLine): boolean =>
   commits.size > 0 && line.kind === 'object' && commits.has(commitOf(line));
 
@@ -63,6 +64,10 @@ export function linesOfRemoved(held: HeldObjects, files: Iterable<string>, at: s
     const [line] = held.undone.has(file) ? held.inFile(file) : [];
     return line === undefined ? [] : [{ ...repeatLine(held, line), at }];
   });
+}
+
+export function droppedLine({ key }: ObjectLine, format: Format, at: string): DroppedLine {
+  return { v: 1, kind: 'dropped', key, format, at };
 }
 
 const pathOf = (seriesFolder: string, { file, settings }: ObjectLine): string =>

@@ -4,7 +4,7 @@ import { haltsOf } from '../lake/catalogue/catalogue.js';
 import { DAY_SECONDS } from '../lake/catalogue/gap.js';
 import { intersect, rangesOf, spansOf, subtract, type DayRange } from '../lake/catalogue/spans.js';
 import { heldCuts } from '../lake/catalogue/cut-days.js';
-import { isRestDue } from '../lake/absence-waits.js';
+import { isRestDue } from '../lake/absences.js';
 import type { Absences } from '../lake/absences.js';
 import { HeldObjects } from '../lake/held-objects.js';
 import type { Manifest } from '../lake/manifest.js';

@@ -2,7 +2,7 @@
 import { barOpenings } from '../lake/catalogue/bar-openings.js';
 import type { DayRange } from '../lake/catalogue/spans.js';
 import { isEnd, type Absences } from '../lake/absences.js';
-import { isDue } from '../lake/absence-waits.js';
+import { isDue } from '../lake/absences.js';
 import { LATE_MS, REASON_FACTS, type AbsenceReason } from '../model/absence-reasons.js';
 import { DAY_MS, dayOf, periodAt } from '../model/calendar.js';
 import type { Cadence, Period, Series } from '../model/task.js';

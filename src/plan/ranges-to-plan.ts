@@ -8,7 +8,7 @@ import { dayPeriod, monthPeriod, monthOf } from '../model/calendar.js';
 import { isFromRest } from '../model/manifest-line.js';
 import { PAGE_DAYS } from './series-listing.js';
 import type { PlanContext } from './series-request.js';
-import { isDue, waitOfAge } from '../lake/absence-waits.js';
+import { isDue, waitOfAge } from '../lake/absences.js';
 
 interface LackingLake extends Pick<Manifest, 'absences'> {
   readonly held: HeldObjects;

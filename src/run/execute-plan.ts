@@ -6,7 +6,7 @@ import { removeRunFolder } from '../lake/layout.js';
 import { backingOf } from '../files/backing.js';
 import { toCryptodlError, CryptodlError } from '../model/errors.js';
 import type { Body } from '../model/fetch.js';
-import type { PartitionPlan, PlanTotals } from '../model/task.js';
+import type { PlanTotals } from '../model/task.js';
 import { TOOL_VERSION } from '../model/version.js';
 import type { Plan } from '../plan/plan.js';
 import { PlanSpool } from '../plan/plan-spool.js';
@@ -15,8 +15,7 @@ import { RunQueue } from './queue/run-queue.js';
 import type { FailureReport } from './failures/failure-file.js';
 import type { RunEnd } from './report/run-summary.js';
 import { createPartitionWriter } from '../lake/write/partition-writer.js';
-import type { PartitionWriter } from '../lake/write/writer.js';
-import { createZipWriter } from '../lake/write/zip-writer.js';
+import { emptyResult, type PartitionWriter } from '../lake/write/writer.js';
 import { countObjectRows } from './objects/download-object.js';
 import { Downloads } from './objects/downloads.js';
 import type { RunSession } from './session/session.js';
@@ -71,7 +70,7 @@ async function runAll(session: RunSession, { plan, report }: PlannedRun): Promis
   const figures = tellFigures(session);
   try {
     const writer = openWriter(session, workshop);
-    const outcomes = new Outcomes(session, writer, report);
+    const outcomes = new Outcomes(session, report);
     await fetchAndWrite(session, plan, { writer, outcomes, places: workshop.places });
   } finally {
     live.enter('ending');
@@ -125,7 +124,7 @@ function tellFigures({ clock, observer, network }: RunSession): Timer {
   return timer;
 }
 
-/** Keeps zips as they are, and converts the rows of all other formats. */
+/** The objects of a run that only fetches are not written: they stay in its store of zips. */
 function openWriter(session: RunSession, { engine, serialize }: Workshop): PartitionWriter {
   const context = {
     ...session,
@@ -137,16 +136,13 @@ function openWriter(session: RunSession, { engine, serialize }: Workshop): Parti
     acceptsShorter: session.options.revisions === 'take',
     countRows: (zip: Body, key: string) => countObjectRows(zip, key, session),
   };
-  const [keeping, converting] = [createZipWriter(context), createPartitionWriter(context)];
-  const writerOf = ({ settings }: PartitionPlan) => (settings.format === 'zip' ? keeping : converting);
-  return {
-    prepare: (plan) => writerOf(plan).prepare(plan),
-    write: (plan, received, missing) => writerOf(plan).write(plan, received, missing),
-  };
+  const writer = createPartitionWriter(context);
+  if (session.zips?.isLast !== true) return writer;
+  return { ...writer, write: () => Promise.resolve(emptyResult(new Map())) };
 }
 
-/** Parquet is about as large as the zips, CSV a few times larger. */
-const CSV_GROWTH = 4;
+/** Of the CSV files of a lake to the zips, estimated low, because a run is refused by it. Parquet files are about as large as the zips. */
+const LAKE_CSV_GROWTH = 4;
 /** The folder for temporary files holds the zip and the CSV of each object in flight, together up to this many times the zip. */
 const SPOOL_GROWTH = 8;
 
@@ -154,7 +150,7 @@ const SPOOL_GROWTH = 8;
 async function refuseFullDisk(session: RunSession, totals: PlanTotals): Promise<void> {
   if (totals.fetch === 0) return;
   await writable(session.runFolder, '--temp-dir', () => makeTempFolder(session.runFolder));
-  const lakeBytes = totals.fetchBytes * (totals.formats.includes('csv') ? CSV_GROWTH : 1);
+  const lakeBytes = totals.fetchBytes * (totals.formats.includes('csv') ? LAKE_CSV_GROWTH : 1);
   const spoolBytes = Math.min(totals.fetchBytes, totals.largestBytes * cores()) * SPOOL_GROWTH;
   // The files of a mirror become stubs.
   if (backingOf(session.paths.root) === undefined) await refuseFull(session.paths.root, lakeBytes, '--out');

@@ -45,10 +45,10 @@ export function received(label: string, content: string | Buffer, path?: string)
   const csv = path === undefined ? { kind: 'memory' as const, bytes } : { kind: 'file' as const, path };
   return {
     object: { key: `${label}.zip`, period: period(label) },
-    zip: { kind: 'memory', bytes: Buffer.alloc(0) },
+    body: { kind: 'memory', bytes: Buffer.alloc(0) },
     csv: csv.kind === 'file' ? { ...csv, size: bytes.length } : csv,
     name: `${label}.csv`,
-    zipBytes: 0,
+    bytes: 0,
     sha256: '0'.repeat(64),
     verified: 'crc',
   };

@@ -2,9 +2,8 @@
 import { CryptodlError } from '../../src/model/errors.js';
 import type { ErrorCode } from '../../src/model/errors.js';
 import type { PartitionPlan, Task } from '../../src/model/task.js';
-import { afterWrite, missingOf } from '../../src/run/objects/arrival.js';
-import type { Arrived } from '../../src/run/objects/arrival.js';
-import type { Missing } from '../../src/lake/write/writer.js';
+import type { Arrived } from '../../src/run/objects/download-object.js';
+import { emptyResult, type Missing } from '../../src/lake/write/writer.js';
 import type { DeferredPlans, Rounds } from '../../src/run/queue/rounds.js';
 import { Slots } from '../../src/run/pacing/places.js';
 import { RunQueue } from '../../src/run/queue/run-queue.js';
@@ -93,7 +92,17 @@ export function queueOf(
     return Promise.resolve(new Map());
   };
   const queue = new RunQueue({
-    writer: { prepare: changes.prepare ?? ((wanted) => Promise.resolve(wanted)) },
+    writer: {
+      prepare: changes.prepare ?? ((wanted) => Promise.resolve(wanted)),
+      write: async (written, received, missing) => {
+        const keys = received.map(({ object }) => object.key);
+        const refused = await (changes.write ?? write)(written, keys, missing);
+        const errors = new Map<string, CryptodlError>();
+        for (const [key, why] of refused) if (why !== 'held') errors.set(key, why);
+        const stillHeld = new Set([...refused.keys()].filter((key) => !errors.has(key)));
+        return { ...emptyResult(errors), stillHeld };
+      },
+    },
     downloads: {
       download: async (wanted, asked) => {
         const arrived =
@@ -106,14 +115,7 @@ export function queueOf(
       bytesOf: changes.bytesOf ?? (() => 1),
     },
     outcomes: {
-      write: async (written, arrivals) => {
-        const keys = arrivals.flatMap(({ end }) => ('received' in end ? [end.received.object.key] : []));
-        const refused = await (changes.write ?? write)(written, keys, missingOf(arrivals));
-        const errors = new Map<string, CryptodlError>();
-        for (const [key, why] of refused) if (why !== 'held') errors.set(key, why);
-        const stillHeld = new Set([...refused.keys()].filter((key) => !errors.has(key)));
-        return afterWrite(arrivals, { failed: errors, stillHeld });
-      },
+      written: () => Promise.resolve(),
       failed: changes.onFailed ?? fail,
       settled: changes.onSettled ?? settle,
     },
@@ -124,7 +126,7 @@ export function queueOf(
       },
       substituted: changes.substituted ?? (() => Promise.resolve(undefined)),
     },
-    live: { begin: () => () => undefined },
+    live: { begin: () => () => undefined, during: (_stage, _subject, act) => act() },
     places,
     stop,
     refusal,

@@ -1,6 +1,6 @@
 /** Workers that fetch and workers that convert: a real redis-server, an S3 server, and workers as processes that are killed. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { startArchive } from '../helpers/archive.js';
 import type { TestArchive } from '../helpers/archive.js';
 import { contentOf, dataOf, QueueRuns } from '../helpers/queue-runs.js';
@@ -133,7 +133,10 @@ describe.skipIf(!HAS_REDIS)(`roles of workers${NEEDS_REDIS}`, { timeout: 300_000
     expect(await runs.status()).toMatchObject({ failed: 1, failedBy: { 'http-server-error': 1 } });
     scene.reset();
     await runs.retry();
-    expect((await runs.enqueue([...WHAT, '--wait', '--json'])).code).toBe(0);
+    const none = { waiting: 0, delayed: 0, active: 0 };
+    const isDone = async (): Promise<void> =>
+      expect(await runs.status()).toMatchObject({ failed: 0, ...none, converting: none });
+    await vi.waitFor(isDone, { timeout: 60_000, interval: 500 });
     for (const { process } of workers) process.kill('SIGTERM');
     await Promise.all(workers.map(({ ended }) => ended));
     expect(zips()).toBe(1);

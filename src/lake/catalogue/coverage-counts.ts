@@ -7,7 +7,7 @@ import { numberText } from '../../model/units.js';
 import { printable } from '../../text/printable.js';
 import { DoubtSums, type Doubts } from './doubts.js';
 import { ExcusedAmounts } from './gap-texts.js';
-import { percentOf, amountsText, percentText, unitOf } from './series-table.js';
+import { percentOf, amountsText, heldPercentText, unitOf } from './series-table.js';
 
 export interface CoverageSummary extends Doubts {
   /** Series, once for each format. */
@@ -45,7 +45,7 @@ export class CoverageCounts {
     const name = printable(seriesName(covered.series));
     this.#doubts.add(name, covered.doubts);
     if (percent === undefined) return;
-    const text = `${name} (${percentText(covered)})`;
+    const text = `${name} (${heldPercentText(covered)})`;
     if (percent < (this.#least?.percent ?? Infinity)) this.#least = { percent, text };
     if (percent < (minPercent ?? 0)) this.below.push(text);
   }

@@ -5,7 +5,7 @@
 import { isFromRest } from '../../model/manifest-line.js';
 import type { HeldSpan } from '../held-objects.js';
 import type { Manifest } from '../manifest.js';
-import { UTC } from '../../model/calendar.js';
+import { eachDay, UTC } from '../../model/calendar.js';
 import type { ErrorCode } from '../../model/errors.js';
 import { FORMATS, type Format, type Series } from '../../model/task.js';
 import { isMade, rowSeconds, type DatasetSpec } from '../../exchange/exchange-spec.js';
@@ -16,7 +16,7 @@ import type { Part } from './gap-edges.js';
 import type { OrderedDays } from './ordered-series.js';
 import type { DayRange, Spans } from './spans.js';
 import { ownDays, clipRange, factsOf, type FactTerms } from './series-facts.js';
-import { daysOf } from './cut-days.js';
+import { heldDaysOf } from './cut-days.js';
 import { gapsOf } from './find-gaps.js';
 
 export interface ReportedFailure {
@@ -119,7 +119,7 @@ function statesOfFormat(
   const held = listed.filter(isThere);
   const missing = listed.filter((object) => !isThere(object));
   // The days of missing files count as held here, so that the reasons of other days stay the same.
-  const heldDays = daysOf(listed);
+  const heldDays = heldDaysOf(listed);
   const failures = terms.failures.filter((failure) => failure.format === format);
   const asksRest = (terms.range.hasRest ?? ordered?.hasRest) === true;
   const facts = factsOf({ spec, today, interval: series.interval, asksRest }, listed);
@@ -162,15 +162,10 @@ function countedSeconds({ interval }: Series, format?: Format, spec?: DatasetSpe
 }
 
 function codesOf(failures: readonly ReportedFailure[]): Map<number, ErrorCode> {
-  const codes = new Map<number, ErrorCode>();
-  for (const { period, code } of failures)
-    for (let day = period.from; day < period.to; day += 1) codes.set(day, code);
-  return codes;
+  return new Map(failures.flatMap(({ period, code }) => eachDay(period).map((day) => [day, code] as const)));
 }
 
-type Counts = Pick<SeriesStates, 'objects' | 'restObjects' | 'rows' | 'duplicates' | 'first' | 'last'>;
-
-function countsOf(objects: readonly HeldSpan[]): Counts {
+function countsOf(objects: readonly HeldSpan[]) {
   let restObjects = 0;
   let rows: number | undefined;
   let duplicates = 0;

@@ -29,25 +29,26 @@ export const isLongStretch = (ms: number): boolean => ms > LONG_MS;
 export const longStretches = (day: DayRows, dayStart: DayStart): EmptyStretch[] =>
   longOf(timesOf(day.day, day), dayStart);
 
-/** The times of the first and the last row of a day, in epoch milliseconds: parsed once, because a lake has hundreds of thousands of days. */
+/** The times of the first and the last row of a day: parsed once, because a lake has hundreds of thousands of days. */
 export interface DayTimes {
   readonly day: number;
   readonly rows: number;
-  readonly first: number;
-  readonly last: number;
+  readonly firstMs: number;
+  readonly lastMs: number;
 }
 
 export function timesOf(day: number, { rows = 0, first = '', last = '' }: Omit<DayRows, 'day'>): DayTimes {
-  return { day, rows, first: Date.parse(first), last: Date.parse(last) };
+  return { day, rows, firstMs: Date.parse(first), lastMs: Date.parse(last) };
 }
 
+/** Of the times before the first and after the last row of a day, those that are long for the rate of its rows. */
 export function longOf(times: DayTimes, dayStart: DayStart): EmptyStretch[] {
   const [begin, end] = [stretchAt(times, 'begin', dayStart), stretchAt(times, 'end', dayStart)];
   // Without a division by the mean time between rows, which may be 0.
   const isLong = ({ from, to }: EmptyStretch): boolean =>
     times.rows > 1 &&
     isLongStretch(to - from) &&
-    (to - from) * (times.rows - 1) >= FEWEST_EXPECTED_ROWS * (times.last - times.first);
+    (to - from) * (times.rows - 1) >= FEWEST_EXPECTED_ROWS * (times.lastMs - times.firstMs);
   return [begin, end].filter(isLong);
 }
 
@@ -73,12 +74,13 @@ export function silentSides({ facts, from, to }: HeldSpan, dayStart: DayStart): 
     .filter((stretch) => stretch.to - stretch.from < DAY_MS);
 }
 
+/** The time of a day before its first or after its last row. */
 export function stretchAt(
-  { day, first, last }: DayTimes,
+  { day, firstMs, lastMs }: DayTimes,
   at: EmptyStretch['at'],
   dayStart: DayStart,
 ): EmptyStretch {
   return at === 'begin'
-    ? { day, at, from: startOfDay(day, dayStart), to: first }
-    : { day, at, from: last, to: startOfDay(day + 1, dayStart) };
+    ? { day, at, from: startOfDay(day, dayStart), to: firstMs }
+    : { day, at, from: lastMs, to: startOfDay(day + 1, dayStart) };
 }

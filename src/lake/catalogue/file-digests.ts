@@ -7,8 +7,7 @@ import { mapOrdered } from '../../model/in-order.js';
 import { listText } from '../../model/units.js';
 import { reasonOf } from '../../text/path-faults.js';
 import { lakeFlag, shownPath } from '../../text/printable.js';
-import type { LeftOut } from './series-files.js';
-import type { LakeFile } from './lake-file.js';
+import type { LakeFile, LeftOut } from './lake-file.js';
 
 /** The commands that fetch the objects of damaged or missing files again. `root`: the lake. */
 const fetchAgainText = (root: string): string =>

@@ -1,14 +1,21 @@
-/** The gaps of a series in order of time. */
+/** The gaps of a series in order of time: days without objects, missing rows of held objects with their times, cut days, and what lies before the start, after the end or in a pause. */
 import type { HeldSpan } from '../held-objects.js';
 import type { Absences } from '../absences.js';
 import { absentDays, isMissing, type GapReason } from './absent-days.js';
-import { idsGoOn } from './id-seams.js';
-import type { EmptyStretch } from './empty-stretches.js';
+import { isLongStretch, type EmptyStretch } from './empty-stretches.js';
 import { DAY_SECONDS, wholeDays, type Gap, type LackState } from './gap.js';
-import { addRows, cutGaps, looseGaps, type Add } from './held-gaps.js';
-import type { Part } from './gap-edges.js';
-import { eachSpan, intersect, subtract, type Spans } from './spans.js';
-import { cutsOf, daysOf } from './cut-days.js';
+import { edgesOf, pausesOf, type Part, type Edge } from './gap-edges.js';
+import { at, eachSpan, intersect, inWholeRows, overlap, rowsIn, subtract, totalOf, union } from './spans.js';
+import type { Spans } from './spans.js';
+import { isFromRest, type ObjectLine } from '../../model/manifest-line.js';
+import { parsePeriod } from '../../model/calendar.js';
+import { cutsOf, heldDaysOf, idsGoOn } from './cut-days.js';
+
+type Add = (
+  span: readonly [from: number, to: number],
+  state: LackState,
+  of: Pick<Gap, 'reason' | 'evidence' | 'isRestAsked'>,
+) => void;
 
 /** The days between held objects whose ids go on: nothing was traded. */
 function quietDays(held: readonly HeldSpan[]): Spans {
@@ -47,7 +54,7 @@ export function gapsOf(
   };
   for (const one of absentDays(heldDays, from, to, known))
     addDays([one.from * DAY_SECONDS, one.to * DAY_SECONDS], one);
-  eachSpan(intersect(daysOf(missing), [from, to]), (start, end) =>
+  eachSpan(intersect(heldDaysOf(missing), [from, to]), (start, end) =>
     addDays([start * DAY_SECONDS, end * DAY_SECONDS], { reason: 'missing' }),
   );
   const [current, old]: [HeldSpan[], HeldSpan[]] = [[], []];
@@ -99,4 +106,134 @@ function joined(gaps: readonly Gap[]): Gap[] {
     else all.push(gap);
   }
   return all;
+}
+
+/** Adds the missing rows of held objects, or days without rows where their number is not known. Returns their times. */
+function addRows(objects: readonly HeldSpan[], part: Part, add: Add): Spans {
+  const { rowSeconds: seconds, dayStartSeconds, known, halts } = part;
+  const located: number[] = [];
+  const notInRest: number[] = [];
+  const edges: Edge[] = [];
+  for (const [index, object] of objects.entries()) {
+    const named = gapsWithin(object, part);
+    const next = objects[index + 1];
+    const isWhole =
+      named.at(-1) === object.to * DAY_SECONDS && next?.from === object.to && idsGoOn(object, next);
+    const spans = isWhole ? named.slice(0, -2) : named;
+    if (spans.length === 0) continue;
+    if (unfetchedTime(object, part).length > 0)
+      edges.push({ from: at(spans, 0), to: at(spans, 1), reason: 'not-fetched' });
+    for (const second of spans) located.push(second);
+    if (seconds !== undefined && known.isWholeInRest === true)
+      notInRest.push(...gapsOfBoth(object, known.absences, spans, dayStartSeconds));
+  }
+  // Two neighbouring objects may both name the gap between them.
+  const gaps = intersect(union(located), [part.from * DAY_SECONDS, part.to * DAY_SECONDS]);
+  if (gaps.length === 0) return gaps;
+  edges.unshift(...edgesOf(part, gaps), ...pausesOf(part, gaps));
+  edges.sort((a, b) => a.from - b.from);
+  for (const { from, to, ...of } of edges)
+    add([from, to], of.reason === 'not-fetched' ? 'unasked' : 'absent', of);
+  const left = subtract(
+    gaps,
+    edges.flatMap(({ from, to }) => [from, to]),
+  );
+  let inner: Spans = seconds === undefined ? inWholeRows(left, DAY_SECONDS) : left;
+  // Without a fixed number of rows, gaps are days, and a halt of hours does not explain them.
+  const listed = seconds === undefined ? wholeDays(halts) : inWholeRows(halts, seconds);
+  const proofs = [['list', listed] as const, ['rest', union(notInRest)] as const];
+  for (const [evidence, halt] of proofs) {
+    if (halt.length === 0) continue;
+    eachSpan(intersect(inner, halt), (...span) => add(span, 'short', { reason: 'halt', evidence }));
+    inner = subtract(inner, halt);
+  }
+  eachSpan(inner, (...span) => add(span, 'short', { reason: 'unexplained' }));
+  return gaps;
+}
+
+/** Missing rows at unknown times: an object has fewer rows than its period and the gaps that it names. */
+function looseGaps(objects: readonly HeldSpan[], part: Part, seconds: number): Gap[] {
+  const loose: Gap[] = [];
+  for (const object of objects) {
+    const { facts, from, to } = object;
+    const expected = ((to - from) * DAY_SECONDS) / seconds;
+    if (facts.rows === undefined || facts.rows >= expected) continue;
+    const unknown = expected - facts.rows - rowsIn(gapsWithin(object, part), seconds);
+    if (unknown < 1) continue;
+    const amount = Math.round((unknown * overlap(from, to, part.from, part.to)) / (to - from));
+    if (amount === 0) continue;
+    const span = {
+      from: Math.max(from, part.from) * DAY_SECONDS,
+      to: Math.min(to, part.to) * DAY_SECONDS,
+    };
+    loose.push({ ...span, state: 'short', reason: 'unexplained', amount, isMissing: true, isLoose: true });
+  }
+  return loose;
+}
+
+/** A cut day counts as one missing day, also when both of its ends are cut. */
+function cutGaps(cuts: readonly EmptyStretch[], short: Spans, { dayStartSeconds, halts }: Part): Gap[] {
+  const placed = cuts.map((cut) => ({
+    ...cut,
+    from: cut.from / 1000 - dayStartSeconds,
+    to: cut.to / 1000 - dayStartSeconds,
+  }));
+  const unexplained = placed.filter(({ from, to, lacksIds }) => {
+    // A halt does not explain missing ids.
+    if (lacksIds === true) return true;
+    const left = totalOf(subtract([from, to], halts));
+    return left === to - from || isLongStretch(left * 1000);
+  });
+  const isCounted = (day: number): boolean =>
+    intersect([day * DAY_SECONDS, (day + 1) * DAY_SECONDS], short).length > 0;
+  return unexplained.map(({ day, from, to }, index) => ({
+    from: Math.floor(from),
+    to: Math.ceil(to),
+    state: 'short',
+    reason: 'cut',
+    amount: unexplained[index - 1]?.day === day || isCounted(day) ? 0 : 1,
+    isMissing: true,
+  }));
+}
+
+/** The missing times that an object names; those after its last row, if it was fetched before its period was over. */
+function gapsWithin(span: HeldSpan, part: Part): readonly number[] {
+  const { facts } = span;
+  if (facts.open !== true && facts.gaps === undefined) return [];
+  const unfetched = unfetchedTime(span, part);
+  if (unfetched.length > 0) return unfetched;
+  const all = secondsOfGaps(facts, part.dayStartSeconds);
+  if (part.rate === undefined || facts.ids !== undefined) return all;
+  // Silences of a part of a day are cuts.
+  return all.filter((_, index) => at(all, index | 1) - at(all, index & ~1) >= DAY_SECONDS);
+}
+
+/** The time after the last row, in seconds, of a period that was fetched before it was over. */
+function unfetchedTime({ facts, from, to }: HeldSpan, part: Part): number[] {
+  if (facts.open !== true) return [];
+  const start =
+    facts.last === undefined
+      ? from * DAY_SECONDS
+      : Math.round(Date.parse(facts.last) / 1000 - part.dayStartSeconds + (part.rowSeconds ?? 0));
+  const end = Math.min(to, part.to) * DAY_SECONDS;
+  return start < end ? [start, end] : [];
+}
+
+const secondsOfGaps = ({ gaps = [] }: Pick<ObjectLine, 'gaps'>, dayStartSeconds: number): number[] =>
+  gaps.flat().map((instant) => Math.round(Date.parse(instant) / 1000) - dayStartSeconds);
+
+/** The gaps of a held object of the archive that REST has no rows for either; those that both have, if rows of REST replaced the object. */
+function gapsOfBoth(
+  { facts }: HeldSpan,
+  absences: Absences,
+  located: readonly number[],
+  dayStartSeconds: number,
+): readonly number[] {
+  if (facts.insteadOf !== undefined)
+    return intersect(located, secondsOfGaps(facts.insteadOf, dayStartSeconds));
+  // REST alone does not prove that nothing was traded.
+  if (isFromRest(facts)) return [];
+  const period = parsePeriod(facts.cadence, facts.period);
+  const rest = period === undefined ? undefined : absences.of(period)?.rest;
+  return rest?.lacksToo === facts.sha256 ? located : [];
 }

@@ -31,6 +31,7 @@ export interface Gap {
   readonly isLoose?: true;
 }
 
+/** The whole days within spans of seconds. */
 export function wholeDays(spans: Spans): number[] {
   const days: number[] = [];
   eachSpan(spans, (from, to) => {

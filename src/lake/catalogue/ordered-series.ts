@@ -15,7 +15,7 @@ import type { DayRange } from './spans.js';
 export type OrderedDays = Pick<DayRange, 'to'> &
   Partial<DayRange> & { readonly lookBack?: 1; readonly hasRest?: true };
 
-export function seriesOf({ market, dataset, interval, symbols }: Order): Series[] {
+export function seriesOfOrder({ market, dataset, interval, symbols }: Order): Series[] {
   const layer = interval === undefined ? {} : { interval };
   return symbols.map((symbol) => ({ market, dataset, ...layer, symbol }));
 }
@@ -32,6 +32,7 @@ export function orderedDays(order: Order, exchange: Exchange, nowMs: number): Or
   return { ...(from === undefined ? {} : { from }), to: Math.max(end, from ?? 0), ...ofRest };
 }
 
+/** The days that the order asks for of one symbol. `days`: those of the order. */
 export function daysOfSymbol(order: Order, days: OrderedDays, symbol: string): OrderedDays {
   const from = firstDayOf(order, symbol);
   return from === undefined ? { ...days, lookBack: 1 } : { ...days, from, to: Math.max(days.to, from) };

@@ -1,10 +1,8 @@
 /** Reads the manifest of a series: as it is, with what its folders tell, and its first gap. */
 import { join } from 'node:path';
 import type { HeldObjects } from '../held-objects.js';
-import { readManifest } from '../read-manifest.js';
-import { inspectManifest } from '../inspect-manifest.js';
 import { seriesFolder } from '../layout.js';
-import type { Manifest } from '../manifest.js';
+import { inspectManifest, readManifest, type Manifest } from '../manifest.js';
 import type { ObjectLine } from '../../model/manifest-line.js';
 import { fileSizes } from '../../files/file-facts.js';
 import { listEntries } from '../walk-lake.js';

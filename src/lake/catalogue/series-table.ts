@@ -5,7 +5,7 @@ import { printable } from '../../text/printable.js';
 import { table, type TableColumn } from '../../text/table.js';
 
 /** Rounds down, so that 99.999 % is not printed as 100 %. */
-export function percentText(amounts: Amounts): string {
+export function heldPercentText(amounts: Amounts): string {
   const percent = percentOf(amounts);
   if (percent === undefined) return '-';
   return percent === 100 ? '100 %' : `${(Math.floor(percent * 100) / 100).toFixed(2)} %`;
@@ -37,11 +37,12 @@ export function seriesTable(rows: readonly (readonly string[])[], width = Infini
   return table(COLUMNS, rows, { width }).lines;
 }
 
+/** The cells of a row of `seriesTable`. */
 export function cellsOf(label: string, states: SeriesStates): string[] {
   const { expected, missing, objects, restObjects, duplicates, revisions, first, last } = states;
   return [
     label,
-    percentText(states),
+    heldPercentText(states),
     excusedText(states),
     numberText(expected - missing),
     numberText(expected),
@@ -65,17 +66,17 @@ function instantText(iso: string | undefined): string {
 }
 
 /** `1,440 rows` */
-export const amountText = (amount: number, unit: 'rows' | 'days'): string =>
+export const amountInUnit = (amount: number, unit: 'rows' | 'days'): string =>
   countText(amount, unit.slice(0, -1));
 
 /** `1,440 rows and 2 days`, without zeros. */
 export function amountsText({ rows, days }: Readonly<Record<'rows' | 'days', number>>): string {
-  const texts = [rows > 0 ? amountText(rows, 'rows') : '', days > 0 ? amountText(days, 'days') : ''];
+  const texts = [rows > 0 ? amountInUnit(rows, 'rows') : '', days > 0 ? amountInUnit(days, 'days') : ''];
   return texts.filter(Boolean).join(' and ');
 }
 
 /** `BTCUSDT`, with the format if it is not Parquet. */
-export const labelOf = ({ series, format }: Pick<SeriesStates, 'series' | 'format'>): string =>
+export const seriesLabel = ({ series, format }: Pick<SeriesStates, 'series' | 'format'>): string =>
   `${printable(series.symbol)}${format === undefined || format === 'parquet' ? '' : ` (${format})`}`;
 
 /** Held share in percent; undefined when nothing is expected. */

@@ -1,7 +1,7 @@
 /** Publishes the changes of a mirror into its bucket. Each put names the version that it replaces, so no change of another writer is lost. */
 import { copyFile, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { FOLDERS } from '../layout.js';
-import { keyPath } from '../safe-names.js';
+import { safeKeyPath } from '../safe-names.js';
 import { CryptodlError } from '../../model/errors.js';
 import { createSerializer } from '../../model/in-order.js';
 import type { LakeBucket } from '../s3/bucket.js';
@@ -135,7 +135,7 @@ export class Publisher {
     const { manifest, folder } = series;
     const { staged, stamp, folders, changed, gone } = snapshot;
     // First, so that the bucket always has the bytes of a file.
-    for (const each of folders) await this.publishFolder(`${FOLDERS.quarantine}/${keyPath(each)}`, false);
+    for (const each of folders) await this.publishFolder(`${FOLDERS.quarantine}/${safeKeyPath(each)}`, false);
     // Some commit of the manifest replaces them.
     const replaced = new Set(await filesOfLines(staged, '"fileBefore"'));
     const isReplaced = (key: string): boolean =>

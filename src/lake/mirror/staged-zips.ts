@@ -5,7 +5,8 @@
 import { createHash } from 'node:crypto';
 import * as v from 'valibot';
 import { STAGED_ZIPS } from '../layout.js';
-import { sha256Of, type LakeBucket } from '../s3/bucket.js';
+import { fileFacts } from '../../files/file-facts.js';
+import type { LakeBucket } from '../s3/bucket.js';
 import { isLabel } from '../../text/json.js';
 
 const Digest = v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/));
@@ -59,7 +60,7 @@ export class StagedZips {
   async take(object: StagedObject, { bytes, sha256 }: ZipRecord, path: string): Promise<boolean> {
     const found = await this.bucket.get(this.#keyOf(object), path, { compares: true });
     if (found?.bytes !== bytes) return false;
-    return (await sha256Of(path)) === sha256;
+    return (await fileFacts(path)).sha256 === sha256;
   }
 
   /** `path`: the file of the zip; an empty one for an absent object. */

@@ -1,7 +1,7 @@
 /** A lake's folder in a bucket: list, get, put, head and remove objects. */
-import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { rm, stat, writeFile } from 'node:fs/promises';
+import { rm, writeFile } from 'node:fs/promises';
+import { fileFacts } from '../../files/file-facts.js';
 import { bodySize, type FetchResponse } from '../../model/fetch.js';
 import { CryptodlError } from '../../model/errors.js';
 import { isPlainKey, parseLakeAddress, type LakeAddress } from '../../model/lake-address.js';
@@ -169,8 +169,7 @@ export class LakeBucket {
     replaces?: string | null,
     note?: string,
   ): Promise<{ readonly etag: string }> {
-    const { size } = await stat(path);
-    const sha256 = await sha256Of(path);
+    const { bytes: size, sha256 } = await fileFacts(path);
     let before = replaces;
     for (let count = 1; ; count += 1) {
       const etag = await this.#put(key, { path, size, sha256, note }, before);
@@ -343,12 +342,4 @@ export class LakeBucket {
     if (!this.#warned.has(message)) this.#observer.warn(`${this.address}: ${message}${example}`);
     this.#warned.add(message);
   }
-}
-
-/** SHA-256 of a file in hex. */
-export async function sha256Of(path: string): Promise<string> {
-  const hash = createHash('sha256');
-  const chunks = createReadStream(path, { highWaterMark: MIB }) as AsyncIterable<Buffer>;
-  for await (const chunk of chunks) hash.update(chunk);
-  return hash.digest('hex');
 }

@@ -11,7 +11,7 @@ import type { LakeAddress, S3Credentials } from '../../model/lake-address.js';
 import type { Observer } from '../../model/observer.js';
 import { durationText } from '../../model/units.js';
 import { CREDENTIALS, errorName, hideIn, HINTS, readRefusals } from './refusals.js';
-import { ofEnvironment, loadSdk, statusOf, BUCKET, requestOf } from './sdk.js';
+import { ofEnvironment, loadSdk, statusOf, BUCKET, fetchRequestOf } from './sdk.js';
 import type { Sdk, Client, Environment, SdkRequest, Transfer } from './sdk.js';
 
 export interface ClientOptions {
@@ -176,7 +176,7 @@ export class S3Access {
     const secrets = { authorization, ...(token === undefined ? {} : { 'x-amz-security-token': token }) };
     this.#signed.set(id, { secrets, check: transfer.check ?? refuseError });
     try {
-      const fetched = requestOf({ ...request, headers }, transfer);
+      const fetched = fetchRequestOf({ ...request, headers }, transfer);
       const answer = await this.#outlast(() => this.#answered(fetched, id));
       transfer.onAnswer?.(answer);
       const isGiven = request.method === 'GET' && answer.status === 200;

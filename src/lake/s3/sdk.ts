@@ -67,7 +67,7 @@ export const BUCKET = 's3';
 /** Bodies of answers other than objects: pages of a listing, and errors. */
 const ANSWER_MAX_BYTES = 16 * 1024 * 1024;
 
-export function requestOf(request: SdkRequest, { spoolPath, maxBytes }: Transfer): FetchRequest {
+export function fetchRequestOf(request: SdkRequest, { spoolPath, maxBytes }: Transfer): FetchRequest {
   const { method, protocol, hostname, port, path, query = {}, headers, body } = request;
   const words = Object.entries(query).map(
     ([name, value]) => `${encoded(name)}=${encoded(String(value ?? ''))}`,

@@ -4,20 +4,21 @@ import { moveToQuarantine } from '../quarantine.js';
 import { seriesFolder } from '../layout.js';
 import { fileFacts, fileSize, type FileFacts } from '../../files/file-facts.js';
 import { commitFiles } from '../commit-files.js';
-import type { PartitionPlan } from '../../model/task.js';
+import type { PartitionPlan, Revision } from '../../model/task.js';
 import { readFooter } from '../../convert/parquet-footer.js';
 import type { ExistingFile } from './existing-file.js';
 import { fieldsOf, isRecord, parseJson } from '../../text/json.js';
 import type { WriterContext } from './writer.js';
-import { daysWithin } from '../../model/calendar.js';
-import type { ManifestLine, ObjectLine } from '../../model/manifest-line.js';
-import { linesOfRemoved } from '../undone-commits.js';
+import { daysWithin, periodText } from '../../model/calendar.js';
+import { revisionOf, isFromRest, type ManifestLine, type ObjectLine } from '../../model/manifest-line.js';
+import { droppedLine, linesOfRemoved } from '../undone-commits.js';
+import type { HeldObjects } from '../held-objects.js';
 import { hasDays } from '../../exchange/keys.js';
 import { findDataset } from '../../exchange/exchange-spec.js';
 import type { ConversionResult } from '../../convert/conversion.js';
 import type { ReceivedObject } from '../../convert/csv-input.js';
-import { droppedLine, objectLine } from './object-lines.js';
 
+/** A staged file, read back. */
 export interface MadeFile {
   readonly staged: string;
   /** Relative to the series' folder. */
@@ -26,6 +27,7 @@ export interface MadeFile {
   readonly result: ConversionResult;
 }
 
+/** What a commit adds, replaces and removes. */
 export interface Commit {
   readonly existing: ExistingFile;
   readonly made: readonly MadeFile[];
@@ -95,6 +97,55 @@ function manifestLines(
     }
   }
   return lines;
+}
+
+/** The manifest line of the same archive object. */
+export function heldLine(
+  held: HeldObjects,
+  { key, period }: ReceivedObject['object'],
+): ObjectLine | undefined {
+  const line = held.of(period);
+  return line?.key === key ? line : undefined;
+}
+
+/** The held revision of the same archive object, if its bytes differ. */
+export function replacedRevision(
+  held: HeldObjects,
+  { object, sha256 }: ReceivedObject,
+): Revision | undefined {
+  const line = heldLine(held, object);
+  return line === undefined || line.sha256 === sha256 || isFromRest(line) ? undefined : revisionOf(line);
+}
+
+/** The manifest line of a received object, without the facts of its rows and of its file. */
+export function objectLine(
+  received: ReceivedObject,
+  plan: PartitionPlan,
+  held: HeldObjects,
+  { at, tool }: Pick<ObjectLine, 'at' | 'tool'>,
+): Omit<ObjectLine, 'file' | 'fileBytes' | 'fileSha256'> {
+  const { object } = received;
+  const replaces = replacedRevision(held, received);
+  return {
+    v: 1,
+    kind: 'object',
+    key: object.key,
+    cadence: object.period.cadence,
+    period: periodText(object.period),
+    ...(received.etag === undefined ? {} : { etag: received.etag }),
+    ...(received.lastModified === undefined ? {} : { lastModified: received.lastModified }),
+    bytes: received.bytes,
+    sha256: received.sha256,
+    verified: received.verified,
+    ...(received.staleSidecar === undefined ? {} : { staleSidecar: received.staleSidecar }),
+    ...(object.rest?.open === true ? { open: true } : {}),
+    ...(object.rest?.archiveFailed === undefined ? {} : { archiveFailed: object.rest.archiveFailed }),
+    ...(object.rest?.insteadOf === undefined ? {} : { insteadOf: object.rest.insteadOf }),
+    settings: plan.settings,
+    at,
+    tool,
+    ...(replaces === undefined ? {} : { replaces }),
+  };
 }
 
 /** Moves a damaged file to the quarantine: it may contain rows that cannot be fetched again. */

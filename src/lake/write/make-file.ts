@@ -1,27 +1,29 @@
-/** Converts the received objects of one file, together with the rows that stay in it, to a staged file and reads it back. */
+/** Converts the received objects of one file, together with the rows that stay in it, to a staged file with its metadata, and reads it back. */
 import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { ConversionResult, Conversion } from '../../convert/conversion.js';
+import { MEMORY_CSV_BYTES } from '../../convert/conversion.js';
+import type { Conversion, ConversionResult, FileMetadata } from '../../convert/conversion.js';
 import { convert } from '../../convert/convert.js';
 import { keptIsLarge } from '../../convert/write-target.js';
 import type { ReceivedObject } from '../../convert/csv-input.js';
 import type { DuckDb } from '../../convert/duckdb.js';
-import { isLarge } from '../../convert/load-rows.js';
+import { isLarge } from '../../convert/read-objects.js';
 import { readFooter } from '../../convert/parquet-footer.js';
 import { bringIn } from '../../files/backing.js';
 import { fileFacts, type FileFacts } from '../../files/file-facts.js';
 import { periodText } from '../../model/calendar.js';
 import { CryptodlError } from '../../model/errors.js';
-import type { PartitionPlan } from '../../model/task.js';
+import type { PartitionPlan, Series, Settings } from '../../model/task.js';
 import { stagingFolder } from '../layout.js';
-import { findDataset, type DatasetSpec } from '../../exchange/exchange-spec.js';
+import { describeColumns } from '../../exchange/describe.js';
+import { findDataset, type DatasetSpec, type ExchangeSpec } from '../../exchange/exchange-spec.js';
 import type { MadeFile } from './commit.js';
 import { overlaps, type ExistingFile } from './existing-file.js';
 import type { WriterContext } from './writer.js';
-import { metadataOfObjects } from './file-metadata.js';
 import { isFromRest, type ObjectLine } from '../../model/manifest-line.js';
 
+/** The files of a partition: one, or with `split` one for each object. */
 export function splitIntoParts(plan: PartitionPlan, received: readonly ReceivedObject[]) {
   if (plan.split !== true) return [{ label: plan.label, received }];
   return received.map((object) => ({ label: periodText(object.object.period), received: [object] }));
@@ -60,9 +62,6 @@ export function datasetSpec(context: WriterContext, plan: PartitionPlan): Datase
   if (spec === undefined) throw new CryptodlError('bug', `${plan.series.dataset} is not declared`);
   return spec;
 }
-
-/** About six months of 1m bars: those of um BTCUSDT on 2023-04-15 have 162,020 bytes. */
-const MEMORY_CSV_BYTES = 32 * 1024 * 1024;
 
 /** `large` if rows are parsed into a file or sorted on disk. */
 export function connectionSize(
@@ -143,4 +142,71 @@ function comparableLines(
   );
   const fromRest = crossing.filter(isFromRest);
   return fromRest.length > 0 ? fromRest : crossing;
+}
+
+interface DescribedFile {
+  readonly exchange: Pick<ExchangeSpec, 'name' | 'terms'>;
+  /** The version of the program. */
+  readonly tool: string;
+  readonly series: Series;
+  readonly spec: DatasetSpec;
+  readonly settings: Settings;
+  /** `2024-01` */
+  readonly label: string;
+}
+
+/** Where the rows of a file come from. */
+interface RowOrigin {
+  readonly entry: Readonly<Record<string, unknown>>;
+  readonly hasArchive: boolean;
+  readonly hasRest: boolean;
+}
+
+/**
+ * The metadata in the footer of a Parquet file: the series, the columns and the origin of the rows as JSON, with the terms of their sources. It has no
+ * time stamps, so that the same rows produce the same file.
+ */
+export function fileMetadata(
+  { exchange, tool, series, spec, settings, label }: DescribedFile,
+  { entry, hasArchive, hasRest }: RowOrigin,
+): FileMetadata {
+  const cryptodl = JSON.stringify({
+    tool: `cryptodl ${tool}`,
+    venue: exchange.name,
+    ...series,
+    settings,
+    period: label,
+    timeZone: 'UTC',
+    columns: Object.fromEntries(
+      describeColumns(spec).map(({ name, unit, doc }) => [name, unit === '' ? doc : `${doc}; ${unit}`]),
+    ),
+    ...entry,
+  });
+  const { terms } = exchange;
+  if (terms === undefined) return { cryptodl };
+  const sources = [...(hasArchive ? [terms.archive] : []), ...(hasRest ? [terms.rest] : [])];
+  return {
+    cryptodl,
+    license: sources.map(({ license }) => license).join('; '),
+    attribution: sources.map(({ attribution }) => attribution).join('; '),
+  };
+}
+
+/** The metadata of a file with the rows of held lines and of received objects. */
+function metadataOfObjects(
+  file: DescribedFile,
+  kept: readonly ObjectLine[],
+  written: readonly ReceivedObject[],
+): FileMetadata {
+  const received = written.map(({ object: { key }, ...facts }) => ({ ...facts, key }));
+  // The facts that the manifest lines have too.
+  const objects = [...kept, ...received].map(({ key, sha256, bytes, verified, etag, lastModified }) => {
+    return { key, sha256, bytes, verified, etag, lastModified };
+  });
+  const isRest = objects.map(isFromRest);
+  return fileMetadata(file, {
+    entry: { objects: objects.sort((a, b) => (a.key < b.key ? -1 : 1)) },
+    hasArchive: isRest.includes(false),
+    hasRest: isRest.includes(true),
+  });
 }

@@ -1,27 +1,20 @@
-/** Writes one partition file: convert, read back, publish, append to the manifest. Guards prevent that held rows are lost, or stored twice. */
+/** Writes one partition file: convert, read back, publish, append to the manifest. */
 import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { toCryptodlError, type CryptodlError } from '../../model/errors.js';
 import type { ObjectLine } from '../../model/manifest-line.js';
-import { seriesName } from '../../model/task.js';
-import { withoutConflict } from '../../files/backing.js';
-import { commit, type Commit, type MadeFile } from './commit.js';
+import { seriesName, type PartitionPlan } from '../../model/task.js';
+import { backingOf, withoutConflict } from '../../files/backing.js';
+import type { ReceivedObject } from '../../convert/csv-input.js';
+import { seriesFolder } from '../layout.js';
+import { commit, replacedRevision, type Commit, type MadeFile } from './commit.js';
 import { completePlan } from './complete-plan.js';
-import { readExistingFile } from './existing-file.js';
+import { interleavedRevisions, readExistingFile, refusal, replacedBy } from './existing-file.js';
+import { stillHeld, superseded, without, type PlannedWrite } from './existing-file.js';
 import { datasetSpec, makeFile, connectionSize, splitIntoParts } from './make-file.js';
-import {
-  interleavedRevisions,
-  refusal,
-  replacedBy,
-  stillHeld,
-  superseded,
-  without,
-} from './partition-guards.js';
-import type { PlannedWrite } from './partition-guards.js';
-import { publishedOrFailed, reopenSeries } from './publish-series.js';
 import { isPredecessor, recordShorterRevisions, shorterRevision } from './shorter-revisions.js';
 import { expectedRows } from '../../convert/expected-rows.js';
 import type { ObjectFacts } from '../../convert/conversion.js';
-import { replacedRevision } from './object-lines.js';
 import { emptyResult, failAll, lostError } from './writer.js';
 import type {
   PartitionWriter,
@@ -30,21 +23,53 @@ import type {
   WriterContext,
   WrittenObject,
 } from './writer.js';
+import { writeZips } from './zip-writer.js';
 
+/** Keeps zips as they are, and converts the rows of all other formats. */
 export function createPartitionWriter(context: WriterContext): PartitionWriter {
   return {
     prepare: (plan) =>
-      withoutConflict(
-        () => completePlan(context, plan),
-        () => reopenSeries(context, plan),
-      ),
-    // Serialized per file, because its content is read first and then replaced completely.
-    write: (plan, received, missing) =>
-      context.serialize(`${seriesName(plan.series)} ${plan.label}`, () =>
-        publishedOrFailed(context, plan, received, () => writeObjects(context, { plan, received, missing })),
-      ),
+      plan.settings.format === 'zip'
+        ? Promise.resolve(plan)
+        : withoutConflict(
+            () => completePlan(context, plan),
+            () => backingOf(context.paths.root)?.reopenSeries(folderOf(context, plan)),
+          ),
+    write: (plan, received, missing) => {
+      const publish = (write: () => Promise<WriteResult>): Promise<WriteResult> =>
+        publishedOrFailed(context, plan, received, write);
+      if (plan.settings.format === 'zip') return publish(() => writeZips(context, plan, received, missing));
+      // Serialized per file, because its content is read first and then replaced completely.
+      return context.serialize(`${seriesName(plan.series)} ${plan.label}`, () =>
+        publish(() => writeObjects(context, { plan, received, missing })),
+      );
+    },
   };
 }
+
+/** Resolves when the lake in a bucket has the objects too. They fail with `lake-conflict` if another writer has changed the series. */
+async function publishedOrFailed(
+  context: WriterContext,
+  plan: PartitionPlan,
+  received: readonly ReceivedObject[],
+  write: () => Promise<WriteResult>,
+): Promise<WriteResult> {
+  const folder = folderOf(context, plan);
+  const backing = backingOf(folder);
+  try {
+    const result = await (backing?.using(folder, write) ?? write());
+    await context.timed('commit', { plan }, async () => backing?.published(folder));
+    return result;
+  } catch (error) {
+    const known = toCryptodlError(error);
+    if (known.code !== 'lake-conflict') throw error;
+    await backing?.reopenSeries(folder);
+    return failAll(received, known);
+  }
+}
+
+const folderOf = ({ paths, exchange }: WriterContext, { series }: PartitionPlan): string =>
+  join(paths.root, seriesFolder(exchange.name, series));
 
 /** Revisions that cannot replace held rows: those that cannot be converted, with their errors, and those that lack held rows. */
 interface RejectedRevisions {

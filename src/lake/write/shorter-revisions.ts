@@ -61,6 +61,6 @@ function lineWithShorter(
   { received, rows }: ShorterRevision,
   at: string,
 ): ObjectLine {
-  const shorter = { ...revisionOf({ ...received, bytes: received.zipBytes, at }), rows };
+  const shorter = { ...revisionOf({ ...received, at }), rows };
   return { ...repeatLine(held, before), shorter };
 }

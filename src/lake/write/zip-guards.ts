@@ -9,7 +9,7 @@ import { removeFile } from '../../files/publish.js';
 import { fileSize, fileFacts } from '../../files/file-facts.js';
 import type { ReceivedObject } from '../../convert/csv-input.js';
 import { shorterRevision } from './shorter-revisions.js';
-import { heldLine, replacedRevision } from './object-lines.js';
+import { heldLine, replacedRevision } from './commit.js';
 import { lostError, type ShorterRevision, type WriterContext, type Missing } from './writer.js';
 import { basename, dirname, join } from 'node:path';
 import { moveToQuarantine } from '../quarantine.js';
@@ -40,7 +40,7 @@ async function worseZips(context: WriterContext, held: HeldObjects, received: re
     if (line === undefined || replacedRevision(held, each) === undefined) continue;
     const keptRows = await heldRows(context, line);
     if (keptRows === undefined) continue;
-    const rows = await context.countRows(each.zip, key);
+    const rows = await context.countRows(each.body, key);
     if (typeof rows === 'number') shorter.push(...shorterRevision(line, each, { rows, keptRows }));
     else unreadable.set(key, rows);
   }
@@ -77,7 +77,7 @@ async function supersededZips(
     const lines = held.overlapping(monthPeriod(monthOf(from))).filter((line) => line.cadence !== cadence);
     const keptRows = await sumOf(lines, (line) => heldRows(context, line));
     const rows =
-      keptRows === 0 ? 0 : await sumOf(objects, ({ zip, object }) => context.countRows(zip, object.key));
+      keptRows === 0 ? 0 : await sumOf(objects, ({ body, object }) => context.countRows(body, object.key));
     if (rows >= keptRows) superseded.push(...(keptRows > 0 ? lines : []));
     else
       for (const { object } of objects)

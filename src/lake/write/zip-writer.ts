@@ -8,27 +8,20 @@ import { withPath } from '../../model/errors.js';
 import { bodySize } from '../../model/fetch.js';
 import { cachedFolderCheck } from '../../files/path-checks.js';
 import { seriesFolder, stagingFolder, type LakePaths } from '../layout.js';
-import { keyPath } from '../safe-names.js';
+import { safeKeyPath } from '../safe-names.js';
 import type { HeldObjects } from '../held-objects.js';
 import type { ObjectLine } from '../../model/manifest-line.js';
 import type { PartitionPlan } from '../../model/task.js';
 import { removeFile, removeStaged, renameAll, type Publication } from '../../files/publish.js';
 import type { ReceivedObject } from '../../convert/csv-input.js';
-import { publishedOrFailed } from './publish-series.js';
 import { recordShorterRevisions } from './shorter-revisions.js';
-import { droppedLine, objectLine } from './object-lines.js';
-import type { Missing, PartitionWriter, WriteResult, WriterContext } from './writer.js';
+import { objectLine } from './commit.js';
+import { droppedLine } from '../undone-commits.js';
+import type { Missing, WriteResult, WriterContext } from './writer.js';
 import { judgedZips, lostZips, quarantineUnlisted, removeZips } from './zip-guards.js';
 
-export function createZipWriter(context: WriterContext): PartitionWriter {
-  return {
-    prepare: (plan) => Promise.resolve(plan),
-    write: (plan, received, missing) =>
-      publishedOrFailed(context, plan, received, () => writeZips(context, plan, received, missing)),
-  };
-}
-
-async function writeZips(
+/** Stores the received zips. Rejects like `PartitionWriter.write`. */
+export async function writeZips(
   context: WriterContext,
   plan: PartitionPlan,
   received: readonly ReceivedObject[],
@@ -70,7 +63,7 @@ async function writeZips(
     quarantined: lost.quarantined + unlisted,
     shorter: await recordShorterRevisions(context, folder, 'zip', shorter),
     files: taken.length,
-    bytes: taken.reduce((sum, { zipBytes }) => sum + zipBytes, 0),
+    bytes: taken.reduce((sum, each) => sum + each.bytes, 0),
     duplicatesAcross: 0,
     overlaps: [],
   };
@@ -81,12 +74,12 @@ function lineOf(
   plan: PartitionPlan,
   { received, held, at }: Readonly<{ received: ReceivedObject; held: HeldObjects; at: string }>,
 ): ObjectLine {
-  const file = keyPath(received.object.key);
+  const file = safeKeyPath(received.object.key);
   const fileBefore = held.fileBefore(file);
   return {
     ...objectLine(received, plan, held, { at, tool: context.tool }),
     file,
-    fileBytes: bodySize(received.zip),
+    fileBytes: bodySize(received.body),
     fileSha256: received.sha256,
     ...(fileBefore === undefined ? {} : { fileBefore }),
   };
@@ -102,13 +95,13 @@ interface FileToWrite extends Publication {
 async function filesOf(
   { paths, exchange }: WriterContext,
   folderOf: LakePaths['folder'],
-  { object, zip, verified, sha256 }: ReceivedObject,
+  { object, body, verified, sha256 }: ReceivedObject,
 ): Promise<{ readonly files: readonly FileToWrite[]; readonly target: string }> {
   // The next run removes files that a failed run has left there.
   const stagedPath = (): string => join(paths.staging, `${randomUUID()}.partial`);
-  const path = keyPath(object.key);
+  const path = safeKeyPath(object.key);
   const target = join(await folderOf(dirname(path)), basename(path));
-  const file = { content: zip.kind === 'file' ? zip.path : zip.bytes, staged: stagedPath(), target };
+  const file = { content: body.kind === 'file' ? body.path : body.bytes, staged: stagedPath(), target };
   const { sidecar } = exchange.archive;
   if (sidecar === undefined) return { files: [file], target };
   const besideTarget = target + sidecar.suffix;

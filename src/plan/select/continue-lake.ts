@@ -1,6 +1,6 @@
 /** `vision` and `metrics` without --symbols: continue each series of the lake from its first gap. */
 import { join } from 'node:path';
-import { isDue } from '../../lake/absence-waits.js';
+import { isDue } from '../../lake/absences.js';
 import { dayOf, dayText } from '../../model/calendar.js';
 import { usage } from '../../model/errors.js';
 import { seriesFolder } from '../../lake/layout.js';

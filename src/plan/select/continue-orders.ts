@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { seriesFolder } from '../../lake/layout.js';
 import { hasManifest } from '../../lake/manifest-place.js';
 import { readOrders } from '../../lake/orders.js';
-import { joinOrders } from '../../lake/join-orders.js';
+import { joinOrders } from '../../lake/change-orders.js';
 import { firstDayOf, isOrderedBy, type AskedOrder, type Order, type OrderTerms } from '../../lake/order.js';
 import type { OrderChange } from '../../lake/change-orders.js';
 import { areOfFormat } from '../../lake/settings.js';

@@ -6,15 +6,24 @@ import { join } from 'node:path';
 import { CryptodlError } from '../../model/errors.js';
 import { bodySize } from '../../model/fetch.js';
 import type { Body, Expectation, FetchRequest, FetchResponse } from '../../model/fetch.js';
-import type { SourceObject, PartitionPlan } from '../../model/task.js';
+import type { SourceObject, PartitionPlan, Task } from '../../model/task.js';
 import type { Options } from '../../plan/options/flags.js';
-import type { Arrived } from './arrival.js';
 import { md5OfEtag } from '../../http/transport/verify-body.js';
 import { publishedDigest } from '../../exchange/archive-client.js';
 import { urlPathOf } from '../../exchange/keys.js';
 import { beginsWithHeader, type ReceivedObject } from '../../convert/csv-input.js';
 import type { ReceivedZip, Session } from '../session/session.js';
 import { isLabel } from '../../text/json.js';
+
+/** `instead`: the object is absent, or the held one stays, because REST does not have more rows, or refused the request. */
+export type Arrived =
+  { readonly received: ReceivedObject } | { readonly instead: Exclude<Task['action'], { kind: 'fetch' }> };
+
+/** How a planned object arrived, or how else its download ended. */
+export interface Arrival {
+  readonly task: Task;
+  readonly end: Arrived | { readonly error: CryptodlError };
+}
 
 /** The session of a run. Temporary files are made in `runFolder`. */
 export interface DownloadContext extends Pick<Session, 'fetch' | 'runFolder' | 'live' | 'exchange' | 'zips'> {
@@ -93,8 +102,8 @@ async function requestZip(
   const isByEtag = isStale || (published === undefined && expect.md5 !== undefined);
   const verified = isByEtag ? 'etag' : published === undefined ? 'crc' : 'sidecar';
   return {
-    zip: response.body,
-    zipBytes: bodySize(response.body),
+    body: response.body,
+    bytes: bodySize(response.body),
     sha256: response.sha256,
     verified,
     ...(isStale && published !== undefined ? { staleSidecar: published } : {}),
@@ -121,7 +130,7 @@ async function fetchObject(
 async function unpack(
   context: DownloadContext,
   { plan, object }: { plan: PartitionPlan; object: SourceObject },
-  { zip, sha256 }: ReceivedZip,
+  { body, sha256 }: ReceivedZip,
   spoolPath: string,
 ): Promise<Body> {
   const { packing } = context.exchange.archive;
@@ -134,10 +143,10 @@ async function unpack(
     signal: context.stop.signal,
   };
   try {
-    return await context.live.during('check', { plan, object }, () => packing.unpack(zip, name, options));
+    return await context.live.during('check', { plan, object }, () => packing.unpack(body, name, options));
   } catch (error) {
     if (!(error instanceof CryptodlError)) throw error;
-    const evidence = { status: 200, headers: {}, body: zip, sha256 } as const;
+    const evidence = { status: 200, headers: {}, body, sha256 } as const;
     throw new CryptodlError(error.code, error.message, { cause: error, evidence });
   }
 }
@@ -229,9 +238,9 @@ function revisionOf(object: SourceObject, response: FetchResponse): { etag?: str
  * Removes the spool files of an object that was written or refused, and empties its bodies: while other jobs wait, p-queue keeps a hundred
  * finished jobs, and with them the objects that they received and wrote.
  */
-export async function releaseBodies(received: { zip: Body; csv: Body }): Promise<void> {
-  const bodies = [received.zip, received.csv];
-  received.zip = EMPTY;
+export async function releaseBodies(received: { body: Body; csv: Body }): Promise<void> {
+  const bodies = [received.body, received.csv];
+  received.body = EMPTY;
   received.csv = EMPTY;
   for (const body of bodies) if (body.kind === 'file') await rm(body.path, { force: true });
 }

@@ -1,7 +1,6 @@
-/** Passes received objects to the writer of their partition, and reports the outcomes of these and of all other tasks. */
+/** Reports the outcomes of all tasks: of those that were written, that failed, and that needed no request. */
 import type { Body } from '../../model/fetch.js';
 import { CutDays } from './cut-days.js';
-import { afterWrite, missingOf, type Arrival } from '../objects/arrival.js';
 import { releaseBodies } from '../objects/download-object.js';
 import { quarantine } from '../../lake/quarantine.js';
 import { ERROR_TRAITS } from '../../model/error-codes.js';
@@ -12,12 +11,7 @@ import type { PartitionPlan, Task, Series } from '../../model/task.js';
 import type { FailureReport } from '../failures/failure-file.js';
 import { AbsenceNotes } from './absence-notes.js';
 import type { ReceivedObject } from '../../convert/csv-input.js';
-import type {
-  PartitionWriter,
-  WriteResult,
-  ShorterRevision,
-  WrittenObject,
-} from '../../lake/write/writer.js';
+import type { WriteResult, ShorterRevision, WrittenObject } from '../../lake/write/writer.js';
 import type { WrittenOutcome } from '../../model/outcome.js';
 
 /** What becomes of the tasks of a run: all are counted and reported, failed and absent ones are noted for the manifests. */
@@ -28,7 +22,6 @@ export class Outcomes {
 
   constructor(
     private readonly session: RunSession,
-    private readonly writer: Pick<PartitionWriter, 'write'>,
     private readonly report: FailureReport,
   ) {
     this.absences = new AbsenceNotes(session);
@@ -36,20 +29,14 @@ export class Outcomes {
     this.cutDays = new CutDays(session);
   }
 
-  /** Writes the objects of a partition, and reports those that the writer did not refuse. Resolves with the ends of all. */
-  async write(plan: PartitionPlan, arrivals: readonly Arrival[]): Promise<readonly Arrival[]> {
-    const received = arrivals.flatMap(({ end }) => ('received' in end ? [end.received] : []));
-    // The objects of a run that only fetches have no outcome of their own.
-    if (this.session.zips?.isLast === true) {
-      for (const { object } of received) await this.session.tell(plan, object, { kind: 'skipped' });
-      return arrivals;
-    }
-    return this.session.live.during('write', { plan }, async () => {
-      const result = await this.writer.write(plan, received, missingOf(arrivals));
-      tellFile(this.session, plan, result);
-      for (const one of received) await this.#received(plan, one, result);
-      return afterWrite(arrivals, result);
-    });
+  /** Reports the file of a write, and the objects that the writer did not refuse. */
+  async written(
+    plan: PartitionPlan,
+    received: readonly ReceivedObject[],
+    result: WriteResult,
+  ): Promise<void> {
+    tellFile(this.session, plan, result);
+    for (const one of received) await this.#received(plan, one, result);
   }
 
   /** Releases the object after its write, and reports it unless it was refused. */
@@ -57,7 +44,7 @@ export class Outcomes {
     const { object } = received;
     const error = result.failed.get(object.key);
     if (error !== undefined && ERROR_TRAITS[error.code].wrongBytes)
-      await this.#keepEvidence(object.key, received.zip, error);
+      await this.#keepEvidence(object.key, received.body, error);
     await releaseBodies(received);
     const shorter = result.shorter?.get(object.key);
     const written = result.written.get(object.key);
@@ -140,7 +127,7 @@ function refusalOf({ action }: Task): CryptodlError | undefined {
 
 /** `partial`: the period must have more rows, or has rows of the same id or bar with other values. */
 function writtenOutcome(
-  { object, zipBytes, verified, staleSidecar, sha256 }: ReceivedObject,
+  { object, bytes, verified, staleSidecar, sha256 }: ReceivedObject,
   written: WrittenObject,
   { verify }: Pick<RunSession['options'], 'verify'>,
 ): WrittenOutcome {
@@ -153,7 +140,7 @@ function writtenOutcome(
   const lacksSidecar = verify === 'sha256' && verified === 'etag' && staleSidecar === undefined;
   return {
     kind: isPartial ? 'partial' : 'ok',
-    bytes: zipBytes,
+    bytes,
     unverified: verified === 'crc' && verify !== 'none',
     ...(staleSidecar === undefined ? {} : { staleSidecar: true }),
     ...(lacksSidecar ? { noSidecar: true } : {}),
@@ -165,7 +152,7 @@ function writtenOutcome(
 
 /** Of a revision that lacks held rows, which stay. */
 function shorterOutcome(
-  { zipBytes: bytes }: ReceivedObject,
+  { bytes }: ReceivedObject,
   { rows, keptRows, lackedRows }: ShorterRevision,
 ): WrittenOutcome {
   const lacked = lackedRows === 0 ? {} : { lackedRows };

@@ -3,7 +3,8 @@ import type { PartitionPlan, Task } from '../../model/task.js';
 import type { PlanSpool } from '../../plan/plan-spool.js';
 import { substitutedPlan } from '../../plan/rest-periods.js';
 import type { RunSession } from '../session/session.js';
-import type { CryptodlError } from '../../model/errors.js';
+import { CryptodlError } from '../../model/errors.js';
+import type { Arrival } from '../objects/download-object.js';
 
 /** Tasks that failed with the trait `rounds`, or for lack of such a task, are tried again in up to this many rounds at the end of the queue. */
 export const FURTHER_ROUNDS = 3;
@@ -28,6 +29,23 @@ export function roundsOf({ options, observer, failover, live, deadline, archiveA
       return isBack ? undefined : substitutedPlan(plan);
     },
   };
+}
+
+/** The error of the round before. */
+export function earlierError({ failure }: Task): CryptodlError {
+  if (failure === undefined) return new CryptodlError('bug', 'a task was deferred without a reason');
+  return CryptodlError.of(failure);
+}
+
+/** A failed substitute ends as the original object, with its first error and the error of the substitute. */
+export function withoutSubstitute(arrival: Arrival): Arrival {
+  const { task, end } = arrival;
+  const { series, action, standsFor } = task;
+  if (standsFor === undefined || 'received' in end) return arrival;
+  const first = earlierError(task);
+  const why = 'error' in end ? `: ${end.error.message}` : '';
+  const error = first.with({ message: `${first.message}; REST does not have it either${why}` });
+  return { task: { series, object: standsFor, action }, end: { error } };
 }
 
 export interface FailedTask {

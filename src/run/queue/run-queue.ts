@@ -2,21 +2,22 @@
 import { toCryptodlError, CryptodlError, FALLBACK_CODES } from '../../model/errors.js';
 import { grouped } from '../../model/by-name.js';
 import type { PartitionPlan, Task } from '../../model/task.js';
-import type { PartitionWriter } from '../../lake/write/writer.js';
-import { failureOf, withoutSubstitute, type Arrival } from '../objects/arrival.js';
+import type { Missing, PartitionWriter, WriteResult } from '../../lake/write/writer.js';
+import type { Arrival } from '../objects/download-object.js';
 import type { Downloads } from '../objects/downloads.js';
 import type { LiveRun } from '../report/live-run.js';
-import { Deferrals, FURTHER_ROUNDS, type DeferredPlans, type Rounds, type FailedTask } from './rounds.js';
+import { Deferrals, FURTHER_ROUNDS, earlierError, withoutSubstitute } from './rounds.js';
+import type { DeferredPlans, Rounds, FailedTask } from './rounds.js';
 import type { Outcomes } from '../partitions/outcomes.js';
 import type { Slots } from '../pacing/places.js';
 
 interface QueueParts {
-  readonly writer: Pick<PartitionWriter, 'prepare'>;
+  readonly writer: PartitionWriter;
   readonly downloads: Pick<Downloads, 'download' | 'together' | 'bytesOf'>;
-  readonly outcomes: Pick<Outcomes, 'write' | 'failed' | 'settled'>;
+  readonly outcomes: Pick<Outcomes, 'written' | 'failed' | 'settled'>;
   readonly places: Slots;
   readonly rounds: Rounds;
-  readonly live: Pick<LiveRun, 'begin'>;
+  readonly live: Pick<LiveRun, 'begin' | 'during'>;
   /** Aborts with a CryptodlError. The queue aborts it when a fatal error ends the run. */
   readonly stop: AbortController;
   /** The error of tasks that may no longer begin; undefined while tasks may begin. Tasks in flight go on. */
@@ -47,7 +48,7 @@ export class RunQueue {
       // After the last round, waiting tasks have failed.
       for (const waiting of [this.#deferrals, this.#unanswered]) {
         for await (const plan of waiting.left())
-          for (const task of plan.tasks) await outcomes.failed(plan, task, failureOf(task));
+          for (const task of plan.tasks) await outcomes.failed(plan, task, earlierError(task));
         await waiting.close();
       }
     }
@@ -65,7 +66,7 @@ export class RunQueue {
   async *#substitutes(hasRounds: boolean): AsyncGenerator<PartitionPlan> {
     for await (const plan of this.#whileAllowed(this.#unanswered.next())) {
       const substituted = await this.parts.rounds.substituted(plan, hasRounds);
-      const failures = plan.tasks.map((task) => ({ task, error: failureOf(task) }));
+      const failures = plan.tasks.map((task) => ({ task, error: earlierError(task) }));
       if (substituted === undefined) await this.#deferrals.add(plan, failures);
       else yield substituted;
     }
@@ -141,7 +142,7 @@ export class RunQueue {
     try {
       stop.signal.throwIfAborted();
       const refusal = this.parts.refusal();
-      if (refusal !== undefined) return { error: task.failure === undefined ? refusal : failureOf(task) };
+      if (refusal !== undefined) return { error: task.failure === undefined ? refusal : earlierError(task) };
       return await downloads.download(plan, task);
     } catch (error) {
       const known = toCryptodlError(error);
@@ -164,7 +165,7 @@ export class RunQueue {
       isReplaced &&
       arrivals.some(({ end }) => 'error' in end && (stop.signal.aborted || end.error.code === 'time-over'));
     const isWrite = !isCutShort && arrivals.some(isForWriter);
-    const written = isWrite ? await places.write(() => outcomes.write(plan, arrivals)) : arrivals;
+    const written = isWrite ? await places.write(() => this.#write(plan, arrivals)) : arrivals;
     const ends = written.map(withoutSubstitute);
     const isWritten = isWrite && ends.some(({ end }) => 'received' in end);
     const failures = ends.flatMap(({ task, end }) => ('error' in end ? [{ task, error: end.error }] : []));
@@ -179,6 +180,17 @@ export class RunQueue {
     for (const { task, end } of ends)
       if ('instead' in end) await outcomes.settled(plan, { ...task, action: end.instead });
     return this.#settleFailures(isWritten ? { ...plan, isWritten } : plan, failures, mayDefer);
+  }
+
+  /** Resolves with the ends of all tasks. Those that the writer did not refuse have their outcome. */
+  async #write(plan: PartitionPlan, arrivals: readonly Arrival[]): Promise<readonly Arrival[]> {
+    const { writer, outcomes, live } = this.parts;
+    const received = arrivals.flatMap(({ end }) => ('received' in end ? [end.received] : []));
+    return live.during('write', { plan }, async () => {
+      const result = await writer.write(plan, received, missingOf(arrivals));
+      await outcomes.written(plan, received, result);
+      return afterWrite(arrivals, result);
+    });
   }
 
   /** Decides which failed tasks get a further round. The substitutes of others are requested at the end of the round. */
@@ -209,3 +221,26 @@ const isFetch = ({ action }: Task): boolean => action.kind === 'fetch';
 /** The writer also decides about held rows of absent objects. */
 const isForWriter = ({ end }: Arrival): boolean =>
   'received' in end || ('instead' in end && end.instead.kind === 'absent');
+
+/** Of the objects that were not received, those that the writer must know. */
+function missingOf(arrivals: readonly Arrival[]): Missing {
+  const missing = new Map<string, CryptodlError | 'absent'>();
+  for (const { task, end } of arrivals)
+    if ('error' in end) missing.set(task.object.key, end.error);
+    else if ('instead' in end && end.instead.kind === 'absent') missing.set(task.object.key, 'absent');
+  return missing;
+}
+
+/** The ends after a write: absent objects whose held rows stay are skipped, and refused ones, which come last, have the error of the writer. */
+function afterWrite(arrivals: readonly Arrival[], { failed, stillHeld }: WriteResult): Arrival[] {
+  const kept: Arrival[] = [];
+  const refused: Arrival[] = [];
+  for (const arrival of arrivals) {
+    const { task } = arrival;
+    const error = failed.get(task.object.key);
+    if (error !== undefined) refused.push({ task, end: { error } });
+    else if (stillHeld?.has(task.object.key) !== true) kept.push(arrival);
+    else kept.push({ task, end: { instead: { kind: 'skip', isWithdrawn: true } } });
+  }
+  return [...kept, ...refused];
+}

@@ -10,7 +10,7 @@ import { CryptodlError, errnoOf, toCryptodlError } from '../../model/errors.js';
 import { refuseLinkedFolders, removeRunFolder, type LakePaths } from '../../lake/layout.js';
 import { acquireLock, holderText, type Lock } from '../../lake/lock.js';
 import { Manifests } from '../../lake/manifests.js';
-import { finishCommits } from '../../lake/finish-commits.js';
+import { finishCommits } from '../../lake/commit-files.js';
 import type { LakeParts, Session } from './session.js';
 import { reasonOf } from '../../text/path-faults.js';
 import { shellWord, shownPath } from '../../text/printable.js';

@@ -11,7 +11,7 @@ import { nowMsOf, type CoverageFlag, type VerbRequest } from '../../plan/options
 import { givenRange } from '../../plan/select/date-range.js';
 import { readVerbLake, refuseFormat, selectGiven } from '../../plan/select/held-series.js';
 import { readLastFailures } from '../failures/last-failures.js';
-import { daysOfSymbol, orderedDays, seriesOf } from '../../lake/catalogue/ordered-series.js';
+import { daysOfSymbol, orderedDays, seriesOfOrder } from '../../lake/catalogue/ordered-series.js';
 import type { OrderedDays } from '../../lake/catalogue/ordered-series.js';
 import type { Exchange } from '../../exchange/exchange.js';
 import { tapped } from '../verb/items.js';
@@ -74,7 +74,7 @@ async function withOrdered(root: string, exchange: Exchange, held: readonly Seri
   for (const order of (await readOrders(lakePaths(root))).orders) {
     if (order.exchange !== exchange.name) continue;
     const ofAll = orderedDays(order, exchange, nowMs);
-    for (const series of seriesOf(order)) {
+    for (const series of seriesOfOrder(order)) {
       const name = seriesName(series);
       const range = daysOfSymbol(order, ofAll, series.symbol);
       const days = { from: range.to - 1, ...range };

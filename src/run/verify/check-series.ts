@@ -4,7 +4,7 @@ import type { Engine } from '../../convert/duckdb.js';
 import type { Session } from '../session/session.js';
 import { CryptodlError, errnoOf } from '../../model/errors.js';
 import type { ObjectKeys } from '../../lake/object-keys.js';
-import { InspectedManifest, inspectManifest } from '../../lake/inspect-manifest.js';
+import { InspectedManifest, inspectManifest } from '../../lake/manifest.js';
 import type { ObjectLine } from '../../model/manifest-line.js';
 import { FORMATS, type Format, type Series } from '../../model/task.js';
 import { asRegular, linkFinding, NOT_REGULAR, type LakeFinding } from './lake-finding.js';

@@ -2,14 +2,13 @@
 import { join } from 'node:path';
 import { backingOf } from '../../files/backing.js';
 import { moveToQuarantine, quarantineLines, rewriteManifest } from '../../lake/quarantine.js';
-import { linesOfRemoved } from '../../lake/undone-commits.js';
+import { droppedLine, linesOfRemoved } from '../../lake/undone-commits.js';
 import { FORMATS } from '../../model/task.js';
 import { shownPath } from '../../text/printable.js';
 import type { Session } from '../session/session.js';
 import { pathInLake, type SeriesCheck } from './check-series.js';
 import type { LakeFinding, LakeFindingKind } from './lake-finding.js';
-import { appendManifest } from '../../lake/append-manifest.js';
-import { droppedLine } from '../../lake/write/object-lines.js';
+import { appendManifest } from '../../lake/manifests.js';
 
 /** Fixes the findings of a series: each has `done` for a fix, and `left` for a remaining step. The caller must hold the lake's lock. */
 export async function fixSeries(session: Session, check: SeriesCheck): Promise<LakeFinding[]> {

@@ -2,11 +2,11 @@
 import { join } from 'node:path';
 import type { Exchange } from '../../exchange/exchange.js';
 import { firstSymlink, isPartitionFile } from '../../files/path-checks.js';
-import { keyPath } from '../../lake/safe-names.js';
+import { safeKeyPath } from '../../lake/safe-names.js';
 import { listEntries, type ListedSeries } from '../../lake/walk-lake.js';
 import { FORMATS, type Format, type Series } from '../../model/task.js';
 import { NOT_IN_MANIFEST, linkFinding, type LakeFinding } from './lake-finding.js';
-import type { InspectedManifest } from '../../lake/inspect-manifest.js';
+import type { InspectedManifest } from '../../lake/manifest.js';
 
 interface CheckedPart {
   /** The lake. */
@@ -46,7 +46,7 @@ function strangeFindings(
 
 function zipFolders(exchange: Exchange, series: Series): string[] {
   const folders = (['daily', 'monthly'] as const).map((cadence) =>
-    keyPath(exchange.archive.seriesPrefix(series, cadence).slice(0, -1)),
+    safeKeyPath(exchange.archive.seriesPrefix(series, cadence).slice(0, -1)),
   );
   // An archive may have one folder for both cadences.
   return [...new Set(folders)];

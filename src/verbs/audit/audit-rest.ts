@@ -4,7 +4,7 @@ import { openCatalogue, type Catalogue, type HeldSeries } from '../../lake/catal
 import type { ReceivedObject } from '../../convert/csv-input.js';
 import type { DuckDb, VerbEngine } from '../../convert/duckdb.js';
 import { quoteName } from '../../convert/sql.js';
-import { RestDownloads } from '../../run/objects/download-rest.js';
+import { RestDownloads } from '../../run/objects/downloads.js';
 import type { RunSession } from '../../run/session/session.js';
 import { completeDays } from '../../lake/catalogue/lake-file.js';
 import { grouped } from '../../model/by-name.js';

@@ -2,10 +2,9 @@
 import type { DuckDb } from '../../convert/duckdb.js';
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import type { Conversion } from '../../convert/conversion.js';
-import { readObjects, type ReadObjects } from '../../convert/read-objects.js';
+import { MEMORY_CSV_BYTES, type Conversion } from '../../convert/conversion.js';
+import { readObjects, removeScratch, type ReadObjects } from '../../convert/read-objects.js';
 import type { SourceObject, Settings } from '../../model/task.js';
-import { removeScratch } from '../../convert/load-rows.js';
 
 /** Rows are loaded in their published order, with numbers as doubles. */
 export const AUDITED: Settings = {
@@ -16,9 +15,6 @@ export const AUDITED: Settings = {
   timestamps: 'us',
   asPublished: true,
 };
-
-/** About six months of 1m bars. */
-const MEMORY_CSV_BYTES = 32 * 1024 * 1024;
 
 export interface AuditedObjects extends Pick<Conversion, 'spec' | 'series' | 'received' | 'failed'> {
   /** For temporary files. */

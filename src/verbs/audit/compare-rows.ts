@@ -1,6 +1,6 @@
 /** Compares the rows of two sides by their values: rows that differ, and rows that only one side has. */
 import { instantExpression } from '../../convert/columns.js';
-import type { DuckDb, Row } from '../../convert/duckdb.js';
+import type { DuckDb, ResultRow } from '../../convert/duckdb.js';
 import { quoteName, quoteText } from '../../convert/sql.js';
 import { DAY_MS, dayText } from '../../model/calendar.js';
 import type { ColumnSpec } from '../../exchange/facts.js';
@@ -42,14 +42,14 @@ export async function compareRows(
   return KINDS.flatMap((kind) => {
     const { counts: ofKind, days, example } = found.find((row) => row['kind'] === kind) ?? {};
     if (ofKind === undefined) return [];
-    const count = (name: string): number => Number((ofKind as Row)[name]);
+    const count = (name: string): number => Number((ofKind as ResultRow)[name]);
     const different = kind === 'rows-differ' ? values.filter((name) => count(name) > 0) : [];
     const where =
       kind === 'rows-differ'
         ? { columns: Object.fromEntries(different.map((name) => [name, count(name)])) }
         : { days: (days as readonly unknown[]).map((day) => dayText(Number(day))) };
     const shown = [...spec.sort, ...different.flatMap(ofSide)];
-    const first = Object.fromEntries(shown.map((name) => [name, (example as Row)[name]]));
+    const first = Object.fromEntries(shown.map((name) => [name, (example as ResultRow)[name]]));
     return [{ kind, key, rows: count('.rows'), ...where, example: first }];
   });
 }

@@ -9,7 +9,7 @@ import { bytesText, countText, durationText, numberText } from '../../model/unit
 import { printLines, tabbed } from '../../text/printable.js';
 import { parseBar, type BarRule } from './bar-rule.js';
 import { NOTHING, addAmounts, buildSeries } from './build-series.js';
-import type { Amounts, BuiltSeries, Build } from './build-series.js';
+import type { BarAmounts, BuiltSeries, Build } from './build-series.js';
 import {
   nowMsOf,
   type HeldFlag,
@@ -69,7 +69,7 @@ function lineOf({ outcome, text = '', source = '', ...series }: BuiltSeries): st
 }
 
 /** Days without bars; and bars that were made from some of their rows, together with bars that are absent because all of their rows are. */
-function lackTexts({ missingDays: lacking, short }: Amounts, source: string): string[] {
+function lackTexts({ missingDays: lacking, short }: BarAmounts, source: string): string[] {
   return [
     ...(lacking > 0 ? [`${source} lack ${countText(lacking, 'day')}`] : []),
     ...(short > 0 ? [`${countText(short, 'bar')} ${short === 1 ? 'lacks' : 'lack'} rows of the source`] : []),
@@ -78,7 +78,7 @@ function lackTexts({ missingDays: lacking, short }: Amounts, source: string): st
 
 /** `elapsedMs`: undefined with --dry-run. */
 function closing(
-  sums: Amounts & Readonly<Record<BuiltSeries['outcome'] | 'months', number>>,
+  sums: BarAmounts & Readonly<Record<BuiltSeries['outcome'] | 'months', number>>,
   elapsedMs: number | undefined,
 ): string[] {
   const { made, skipped, empty, failed, months } = sums;

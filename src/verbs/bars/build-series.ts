@@ -21,7 +21,7 @@ import { copyTo } from '../../convert/statements.js';
 import { moveToQuarantine } from '../../lake/quarantine.js';
 import { TOOL_VERSION } from '../../model/version.js';
 import { commitFiles } from '../../lake/commit-files.js';
-import { fileMetadata } from '../../lake/write/file-metadata.js';
+import { fileMetadata } from '../../lake/write/make-file.js';
 
 export interface Build extends Pick<BarTools, 'catalogue'> {
   readonly rule: BarRule;
@@ -116,7 +116,7 @@ async function writeMonth(
   { clock, lock, manifests, paths, exchange }: Session & LakeParts,
   target: BarTarget,
   month: BarMonth,
-): Promise<Pick<Amounts, 'bars' | 'short' | 'bytes'> | undefined> {
+): Promise<Pick<BarAmounts, 'bars' | 'short' | 'bytes'> | undefined> {
   const { folder, held, series, spec } = target;
   const { settings } = target.source;
   const byDay = await duckdb.rows(
@@ -157,7 +157,7 @@ async function writeMonth(
 }
 
 /** What was made, of one symbol or of all. The figures of months are 0 with --dry-run. */
-export interface Amounts {
+export interface BarAmounts {
   /** Days of the months that are made. */
   readonly days: number;
   /** Days between the first and the last day of the source, in months of the range, that the source does not have. They have no bars. */
@@ -168,7 +168,7 @@ export interface Amounts {
   readonly bytes: number;
 }
 
-export interface BuiltSeries extends Series, Amounts {
+export interface BuiltSeries extends Series, BarAmounts {
   /**
    * `made`, or with --dry-run what would be made; `skipped`: the bars of the lake are up to date; `empty`: the source has no whole bar in
    * the range.
@@ -183,6 +183,6 @@ export interface BuiltSeries extends Series, Amounts {
 
 export const NOTHING = { days: 0, bars: 0, short: 0, bytes: 0, missingDays: 0 };
 
-export function addAmounts(sums: Record<keyof Amounts, number>, more: Partial<Amounts>): void {
-  for (const name of Object.keys(NOTHING) as (keyof Amounts)[]) sums[name] += more[name] ?? 0;
+export function addAmounts(sums: Record<keyof BarAmounts, number>, more: Partial<BarAmounts>): void {
+  for (const name of Object.keys(NOTHING) as (keyof BarAmounts)[]) sums[name] += more[name] ?? 0;
 }

@@ -1,5 +1,5 @@
 /** The manifest lines of a month of bars. */
-import type { Row } from '../../convert/duckdb.js';
+import type { ResultRow } from '../../convert/duckdb.js';
 import { parseDay, dayPeriod, dayText } from '../../model/calendar.js';
 import type { DatasetSpec } from '../../exchange/exchange-spec.js';
 import { isoInstant } from '../../convert/row-times.js';
@@ -10,7 +10,7 @@ import { TOOL_VERSION } from '../../model/version.js';
 import { madeKey } from '../../exchange/keys.js';
 import { sourceName } from './source.js';
 import type { BarMonth, Recipe } from './bar-months.js';
-import { droppedLine } from '../../lake/write/object-lines.js';
+import { droppedLine } from '../../lake/undone-commits.js';
 
 export interface BarTarget extends Recipe {
   readonly series: Series;
@@ -29,7 +29,7 @@ export function lostDays({ held }: BarTarget, { file, days }: BarMonth): ObjectL
 /** The lines that differ from the held ones, and the last one: the last line of a file has the digest of its month. */
 export function linesOf(
   target: BarTarget,
-  { month, byDay }: { readonly month: BarMonth; readonly byDay: readonly Row[] },
+  { month, byDay }: { readonly month: BarMonth; readonly byDay: readonly ResultRow[] },
   { at, ...ofFile }: Pick<ObjectLine, 'at' | 'fileBytes' | 'fileSha256' | 'fileRows'>,
 ): ManifestLine[] {
   const { held, series, source } = target;

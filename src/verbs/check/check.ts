@@ -2,7 +2,7 @@
 import { withSignals } from '../../run/verb/start-verb.js';
 import type { VerbInput } from '../../run/verb/verb.js';
 import { writeData } from '../../terminal/write-data.js';
-import { amountsText, percentText } from '../../lake/catalogue/series-table.js';
+import { amountsText, heldPercentText } from '../../lake/catalogue/series-table.js';
 import { refuseFile } from '../../lake/layout.js';
 import { dayText } from '../../model/calendar.js';
 import { usage } from '../../model/errors.js';
@@ -72,7 +72,7 @@ function cellsOf(judged: JudgedOrder): string[] {
     order.first ?? 'start',
     `${dayText(to - 1)}${order.last === null ? ' (open)' : ''}`,
     numberText(series),
-    percent === undefined ? '-' : percentText({ expected: 100, missing: 100 - percent }),
+    percent === undefined ? '-' : heldPercentText({ expected: 100, missing: 100 - percent }),
     lacking === 0 ? '' : `${countText(lacking, 'series')}: ${amountsText(judged)}`,
   ];
 }

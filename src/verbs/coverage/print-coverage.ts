@@ -6,10 +6,10 @@ import type { Io } from '../../model/io.js';
 import { layerName } from '../../model/task.js';
 import { printable } from '../../text/printable.js';
 import { fitted, widthOf } from '../../text/wrap.js';
-import { cellsOf, labelOf, percentText, seriesTable } from '../../lake/catalogue/series-table.js';
+import { cellsOf, seriesLabel, heldPercentText, seriesTable } from '../../lake/catalogue/series-table.js';
 import { MOST_DAYS, periodsOf, type CoveragePeriod } from '../../lake/catalogue/period-amounts.js';
 import { DoubtSums } from '../../lake/catalogue/doubts.js';
-import { GapGroups } from '../../lake/catalogue/gap-groups.js';
+import { GapGroups } from '../../lake/catalogue/gap-texts.js';
 import { heatMap, legend, type HeatStyle } from './heat-map.js';
 
 /** Of a heat-map in a pipe. */
@@ -56,13 +56,13 @@ export async function* coverageTexts(
 /** A series without its gaps, to save memory in large lakes. `days` or `months` are undefined if the heat-map cannot be by them. */
 function rowOf(states: SeriesStates, by: CoveragePeriod | undefined) {
   const { from, to } = states;
-  const label = labelOf(states);
+  const label = seriesLabel(states);
   const isShort = to - from <= MOST_DAYS;
   return {
     label,
     from,
     to,
-    percent: percentText(states),
+    percent: heldPercentText(states),
     cells: cellsOf(label, states),
     days: by === 'day' || (by === undefined && isShort) ? amountsBy(states, 'day') : undefined,
     months: by === 'day' ? undefined : amountsBy(states, 'month'),

@@ -131,7 +131,7 @@ export function isConverted({ verb, options }: JobData): boolean {
   return verb === 'vision' && fill === undefined && join === undefined && format?.[0] !== 'zip';
 }
 
-const NONE: ReceivedZip['zip'] = { kind: 'memory', bytes: Buffer.alloc(0) };
+const NONE: ReceivedZip['body'] = { kind: 'memory', bytes: Buffer.alloc(0) };
 
 /** The run requests the zips that are not staged yet, and stages them one by one. */
 export const fetching = (staged: StagedZips): ZipStore => ({
@@ -141,14 +141,14 @@ export const fetching = (staged: StagedZips): ZipStore => ({
     if (known === 'absent') return undefined;
     if (known !== undefined) return receivedZip(known, NONE);
     const received = await request();
-    const zip = received?.zip ?? NONE;
+    const body = received?.body ?? NONE;
     try {
-      if (zip.kind === 'memory') await writeFile(path, zip.bytes);
+      if (body.kind === 'memory') await writeFile(path, body.bytes);
       await staged.put(object, received === undefined ? { absent: true } : recordOf(received), path);
     } finally {
       await rm(path, { force: true });
     }
-    return received && { ...received, zip: NONE };
+    return received && { ...received, body: NONE };
   },
 });
 
@@ -171,11 +171,9 @@ export const converting = (staged: StagedZips, failed: ReadonlyMap<string, Crypt
 });
 
 function recordOf(received: ReceivedZip): ZipRecord {
-  const { zip: _, zipBytes: bytes, verified, ...facts } = received;
+  const { body: _, bytes, verified, ...facts } = received;
   if (verified === 'rest' || verified === 'lake') throw new CryptodlError('bug', 'rows of REST have no zip');
   return { ...facts, verified, bytes };
 }
 
-function receivedZip({ bytes, ...facts }: ZipRecord, zip: ReceivedZip['zip']): ReceivedZip {
-  return { ...facts, zip, zipBytes: bytes };
-}
+const receivedZip = (record: ZipRecord, body: ReceivedZip['body']): ReceivedZip => ({ ...record, body });

@@ -2,13 +2,13 @@
 import { join } from 'node:path';
 import type { Exchange } from '../../exchange/exchange.js';
 import { entryAt } from '../../files/path-checks.js';
-import { seriesOf } from '../../lake/catalogue/ordered-series.js';
+import { seriesOfOrder } from '../../lake/catalogue/ordered-series.js';
 import { readHeld } from '../../lake/catalogue/read-series.js';
 import { lakePaths, seriesFolder, FOLDERS, type LakePaths } from '../../lake/layout.js';
 import { MANIFEST_ENDING } from '../../lake/manifest-place.js';
 import { readOrders } from '../../lake/orders.js';
 import { usage } from '../../model/errors.js';
-import { seriesName, type Series, type FORMATS } from '../../model/task.js';
+import { seriesName, type Series } from '../../model/task.js';
 import type { VerbRequest, HeldFlag } from '../../plan/options/verb-request.js';
 import { readVerbLake, selectGiven } from '../../plan/select/held-series.js';
 import { meantNames, isOfGlobs } from '../../plan/select/match-symbols.js';
@@ -54,7 +54,7 @@ export async function selectRemoved(request: VerbRequest<HeldFlag | 'order'>): P
   const { root, held } = await readVerbLake(request);
   const { orders } = await readOrders(lakePaths(root));
   // A removal that did not end may have left data without an order. A run that failed may have left an order without data.
-  const ordered = orders.filter((order) => order.exchange === exchange.name).flatMap(seriesOf);
+  const ordered = orders.filter((order) => order.exchange === exchange.name).flatMap(seriesOfOrder);
   const known = new Map([...held, ...ordered].map((series) => [seriesName(series), series]));
   return { ids, series: await selectGiven([...known.values()], request) };
 }
@@ -113,12 +113,11 @@ async function planSeries(paths: LakePaths, exchange: Exchange, series: Series) 
 /** The files that manifest lines name, which were checked to be those of the series: in its folder, and from the root of the lake. */
 async function namedFiles({ root }: LakePaths, exchange: Exchange, series: Series) {
   const manifest = await readHeld(root, exchange, series);
-  const filesOf = (format: (typeof FORMATS)[number]): string[] => [
-    ...new Set([...manifest[format].files(), ...manifest[format].undone]),
-  ];
   const { suffix } = exchange.archive.sidecar ?? {};
-  const zips = filesOf('zip').flatMap((file) => (suffix === undefined ? [file] : [file, file + suffix]));
-  return { own: [...filesOf('parquet'), ...filesOf('csv')], zips };
+  const zips = manifest.zip
+    .files()
+    .flatMap((file) => (suffix === undefined ? [file] : [file, file + suffix]));
+  return { own: [...manifest.parquet.files(), ...manifest.csv.files()], zips };
 }
 
 /** Undefined for a missing file. */

@@ -1,8 +1,14 @@
 /** The coverage of the lake in the page: text of one group of series after the other, so that a large lake needs little memory. */
 import type { GapReason } from '../../lake/catalogue/absent-days.js';
 import type { SeriesStates } from '../../lake/catalogue/day-states.js';
-import { GapGroups, gapTexts } from '../../lake/catalogue/gap-groups.js';
-import { excusedText, labelOf, percentOf, percentText, unitOf } from '../../lake/catalogue/series-table.js';
+import { GapGroups, gapTexts } from '../../lake/catalogue/gap-texts.js';
+import {
+  excusedText,
+  seriesLabel,
+  percentOf,
+  heldPercentText,
+  unitOf,
+} from '../../lake/catalogue/series-table.js';
 import { overlap } from '../../lake/catalogue/spans.js';
 import { layerName } from '../../model/task.js';
 import { dataElement, embedded } from '../../terminal/page-shell.js';
@@ -23,7 +29,7 @@ export async function* coverageElements(covered: AsyncIterable<SeriesStates>): A
       const title = embedded({ name, unit: unitOf(series) }).slice(0, -1);
       yield `${before}${title},"rows":[`;
     } else yield ',';
-    group.gaps.add(labelOf(series), series, series.gaps);
+    group.gaps.add(seriesLabel(series), series, series.gaps);
     yield embedded(rowOf(series, group.states));
   }
   if (group !== undefined) yield endOf(group.states, group.gaps);
@@ -33,8 +39,8 @@ export async function* coverageElements(covered: AsyncIterable<SeriesStates>): A
 function rowOf(series: SeriesStates, states: DayStates): object {
   const excused = series.excused === 0 ? '' : ` (${excusedText(series)} excused)`;
   return {
-    s: labelOf(series),
-    p: `${percentText(series)}${excused}`,
+    s: seriesLabel(series),
+    p: `${heldPercentText(series)}${excused}`,
     e: series.expected,
     m: series.missing,
     o: series.objects,

@@ -193,6 +193,18 @@ describe('errors of the engine', () => {
     expect(copies).toBe(1);
   });
 
+  it.each([
+    ['in one statement', false],
+    ['in steps', true],
+  ])('that are mistakes of the program surface as themselves: %s', async (_, inSteps) => {
+    const mistake = new TypeError('x is not a function');
+    const onStatement = (): void => {
+      throw mistake;
+    };
+    const ended = make({ '2024-01-15': bars(15) }, { inSteps, onStatement });
+    expect(await ended.catch((error: unknown) => error)).toBe(mistake);
+  });
+
   it('with another row count than that of the lines lead to several statements', async () => {
     const made = await make({ '2024-01-15': bars(15) }, { copiedRows: (rows) => rows - 1 });
     expect(made.statements).toBeGreaterThan(1);

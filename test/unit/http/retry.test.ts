@@ -59,6 +59,14 @@ async function run(script: Script, changes: Partial<Omit<RetryOptions, 'clock'>>
 }
 
 describe('retry', () => {
+  it('makes no further attempt after an inner request that has given up', async () => {
+    const { clock, asked, fetch, options } = retried(['http-server-error']);
+    const ended = refusal(retryLayer(options)(fetch)(REQUEST, context()));
+    await clock.advance(DAY_MS);
+    expect(await ended).toMatchObject({ code: 'http-server-error', isGivenUp: true });
+    expect(asked).toHaveLength(1 + options.retries);
+  });
+
   it.each([
     [4, new CryptodlError('zip-bomb', 'an error of four attempts')],
     [1, new CryptodlError('wait-too-long', 'no attempt was sent')],

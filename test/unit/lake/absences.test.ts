@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { DAY_MS, dayPeriod, monthPeriod, monthOf, parseDay } from '../../../src/model/calendar.js';
 import { Absences } from '../../../src/lake/absences.js';
-import { isDue } from '../../../src/lake/absence-waits.js';
+import { isDue } from '../../../src/lake/absences.js';
 import type { AbsentLine } from '../../../src/model/manifest-line.js';
 
 const day = (text: string): number => parseDay(text) ?? Number.NaN;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { GapGroups } from '../../../src/lake/catalogue/gap-groups.js';
+import { GapGroups } from '../../../src/lake/catalogue/gap-texts.js';
 import type { Gap } from '../../../src/lake/catalogue/gap.js';
 
 const OF = { rowSeconds: 60, dayStartSeconds: 0 };

@@ -3,7 +3,7 @@ import { join, resolve, sep, win32 } from 'node:path';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { lakePaths, seriesAt, seriesFolder } from '../../../src/lake/layout.js';
-import { keyPath, originalName, safeName } from '../../../src/lake/safe-names.js';
+import { safeKeyPath, originalName, safeName } from '../../../src/lake/safe-names.js';
 import { scratchFolder } from '../../helpers/folders.js';
 
 const NASTY = [
@@ -122,9 +122,9 @@ describe('the series of a folder', () => {
 
 it('a key keeps its layout, and one that climbs stays below the root', () => {
   const key = 'data/spot/daily/klines/BTCUSDT/1m/BTCUSDT-1m-2024-01-15.zip';
-  expect(keyPath(key)).toBe(key);
+  expect(safeKeyPath(key)).toBe(key);
   const root = scratchFolder();
-  const file = join(root, keyPath('data/../../../etc/con.zip'));
+  const file = join(root, safeKeyPath('data/../../../etc/con.zip'));
   expect(file.startsWith(root)).toBe(true);
   mkdirSync(join(file, '..'), { recursive: true });
   writeFileSync(file, '');

@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { FOLDERS } from '../../../src/lake/layout.js';
 import { manifestPlace } from '../../../src/lake/manifest-place.js';
 import type { ManifestLine, ObjectLine } from '../../../src/model/manifest-line.js';
-import { readManifest } from '../../../src/lake/read-manifest.js';
+import { readManifest } from '../../../src/lake/manifest.js';
 import { Manifests } from '../../../src/lake/manifests.js';
 import { objectLine, SETTINGS } from '../../helpers/conversion.js';
 import { refuse, withCalls } from '../../helpers/file-handles.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { joinOrders } from '../../../src/lake/join-orders.js';
+import { joinOrders } from '../../../src/lake/change-orders.js';
 import { isOrderedBy } from '../../../src/lake/order.js';
 import type { AskedOrder, Order } from '../../../src/lake/order.js';
 import { objectLine } from '../../helpers/conversion.js';

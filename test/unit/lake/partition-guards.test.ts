@@ -1,9 +1,8 @@
 /** The guards of a write refuse what would lose held rows. */
 import { describe, expect, it } from 'vitest';
 import { HeldObjects } from '../../../src/lake/held-objects.js';
-import type { ExistingFile } from '../../../src/lake/write/existing-file.js';
-import { interleavedRevisions, refusal, without } from '../../../src/lake/write/partition-guards.js';
-import type { PlannedWrite } from '../../../src/lake/write/partition-guards.js';
+import { interleavedRevisions, refusal, without } from '../../../src/lake/write/existing-file.js';
+import type { ExistingFile, PlannedWrite } from '../../../src/lake/write/existing-file.js';
 import { CryptodlError } from '../../../src/model/errors.js';
 import type { ObjectLine } from '../../../src/model/manifest-line.js';
 import { objectLine, received, SETTINGS } from '../../helpers/conversion.js';

@@ -8,7 +8,7 @@ import { CryptodlError } from '../../../src/model/errors.js';
 import type { ErrorCode } from '../../../src/model/errors.js';
 import { seriesFolder } from '../../../src/lake/layout.js';
 import { manifestPlace } from '../../../src/lake/manifest-place.js';
-import { readManifest } from '../../../src/lake/read-manifest.js';
+import { readManifest } from '../../../src/lake/manifest.js';
 import { Manifests } from '../../../src/lake/manifests.js';
 import { AbsenceNotes } from '../../../src/run/partitions/absence-notes.js';
 import type { Series } from '../../../src/model/task.js';

@@ -4,10 +4,8 @@ import { describe, expect, it } from 'vitest';
 import { Outcomes } from '../../../src/run/partitions/outcomes.js';
 import type { RunSession } from '../../../src/run/session/session.js';
 import { lakePaths } from '../../../src/lake/layout.js';
-import { systemClock } from '../../../src/model/clock.js';
 import { Counters } from '../../../src/model/counters.js';
-import { LiveRun } from '../../../src/run/report/live-run.js';
-import type { PartitionPlan, Task } from '../../../src/model/task.js';
+import type { PartitionPlan } from '../../../src/model/task.js';
 import type { ReceivedObject } from '../../../src/convert/csv-input.js';
 import type { WriteResult } from '../../../src/lake/write/writer.js';
 import type { FailureReport } from '../../../src/run/failures/failure-file.js';
@@ -17,8 +15,8 @@ import { scratchFolder } from '../../helpers/folders.js';
 
 const scratch = scratchFolder();
 
-/** Passes the objects to a writer. */
-async function write(objects: readonly ReceivedObject[]): Promise<void> {
+/** Reports the objects as written. */
+async function report(objects: readonly ReceivedObject[]): Promise<void> {
   const paths = lakePaths(join(scratch, 'lake'));
   const result: WriteResult = {
     written: new Map(objects.map(({ object }) => [object.key, { rows: 1 }])),
@@ -33,24 +31,20 @@ async function write(objects: readonly ReceivedObject[]): Promise<void> {
     exchange: loadBinance(),
     tally: new Counters(),
     options: { verify: 'none' },
-    live: new LiveRun(systemClock),
     tell: () => Promise.resolve(),
   };
-  const writer = { write: () => Promise.resolve(result) };
-  const report = undefined as unknown as FailureReport;
-  const outcomes = new Outcomes(session as unknown as RunSession, writer, report);
-  const arrivals = objects.map((one) => ({ task: { object: one.object } as Task, end: { received: one } }));
-  await outcomes.write({ series: {} } as PartitionPlan, arrivals);
+  const outcomes = new Outcomes(session as unknown as RunSession, undefined as unknown as FailureReport);
+  await outcomes.written({ series: {} } as PartitionPlan, objects, result);
 }
 
 describe('the bodies of written objects', () => {
   it('leave the memory, because the queue keeps finished jobs', async () => {
     const object = {
       ...received('2024-01-15', 'rows'),
-      zip: { kind: 'memory', bytes: Buffer.from('zip') } as const,
+      body: { kind: 'memory', bytes: Buffer.from('zip') } as const,
     };
-    await write([object]);
-    expect([object.zip.bytes, object.csv]).toEqual([
+    await report([object]);
+    expect([object.body.bytes, object.csv]).toEqual([
       Buffer.alloc(0),
       { kind: 'memory', bytes: Buffer.alloc(0) },
     ]);
@@ -59,7 +53,7 @@ describe('the bodies of written objects', () => {
   it('leave the disk', async () => {
     const path = join(scratch, 'rows.csv');
     const object = received('2024-01-15', 'rows', path);
-    await write([object]);
+    await report([object]);
     expect(existsSync(path)).toBe(false);
   });
 });
