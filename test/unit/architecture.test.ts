@@ -76,7 +76,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   ],
   yaml: ['plan/options/config-file.ts'],
   yauzl: ['exchange/zip/zip-entry.ts'],
-  yazl: ['verbs/export/write-rows.ts'],
+  yazl: ['verbs/export/write-file.ts'],
 };
 
 /**

@@ -12,8 +12,7 @@ import { fieldsOf, parseJson } from '../../text/json.js';
 import { createHash } from 'node:crypto';
 import type { DayRange } from '../../lake/catalogue/spans.js';
 import { TOOL_VERSION } from '../../model/version.js';
-import type { ExportFile } from './export-file.js';
-import { MACROS } from './write-rows.js';
+import { MACROS, type ExportFile } from './export-file.js';
 import type { Export } from './select-export.js';
 
 /** The folder of the states, the lock and the staged files. */

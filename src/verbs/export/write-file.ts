@@ -1,16 +1,20 @@
-/** Writes one file of an export: a SELECT over the relations of the catalogue. */
+/** Writes one file of an export: a SELECT over the relations of the catalogue, as Parquet, CSV or a zip with one member. */
+import { constants, createReadStream, createWriteStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import yazl from 'yazl';
 import { UnreadableFile, unreadableFile } from '../../lake/catalogue/file-digests.js';
-import type { VerbEngine } from '../../convert/duckdb.js';
+import type { DuckDb, VerbEngine } from '../../convert/duckdb.js';
+import { quoteText } from '../../convert/sql.js';
 import { bringIn } from '../../files/backing.js';
+import { openRegularFile } from '../../files/path-checks.js';
 import type { Lock } from '../../lake/lock.js';
 import { CryptodlError } from '../../model/errors.js';
 import { seriesName } from '../../model/task.js';
 import { listText } from '../../model/units.js';
 import { refuseInLake } from '../../plan/select/held-series.js';
-import { filesOf, type ExportFile } from './export-file.js';
-import { MACROS, writeRows } from './write-rows.js';
+import { MACROS, filesOf, type ExportFile } from './export-file.js';
 import { Output, originOf, type Origin } from './output.js';
 import type { Export } from './select-export.js';
 import type { DayRange } from '../../lake/catalogue/spans.js';
@@ -137,4 +141,73 @@ function union(one: Partial<DayRange>, other: Partial<DayRange>): Partial<DayRan
     ...(one.from === undefined || other.from === undefined ? {} : { from: Math.min(one.from, other.from) }),
     ...(one.to === undefined || other.to === undefined ? {} : { to: Math.max(one.to, other.to) }),
   };
+}
+
+/** Writes the rows of a SELECT to a file in `folder`. Resolves with its path, and the number of rows. */
+async function writeRows(
+  duckdb: DuckDb,
+  select: string,
+  { copy, utc, member }: ExportFile['form'],
+  folder: string,
+): Promise<{ rows: number; path: string }> {
+  const file = join(folder, 'rows');
+  const [copied] = await duckdb.rows(`COPY (${select}) TO ${quoteText(file)} (${copy})`);
+  const rows = Number(copied?.['Count']);
+  if (utc !== undefined) await markAsUtc(file, utc);
+  if (member === undefined) return { rows, path: file };
+  const zip = join(folder, 'zip');
+  await writeZip(file, member, zip);
+  return { rows, path: zip };
+}
+
+/** The time of the member is that of the format's first day, so that equal rows give equal zips. */
+async function writeZip(csv: string, member: string, path: string): Promise<void> {
+  const zip = new yazl.ZipFile();
+  zip.addReadStream(createReadStream(csv), member, {
+    mtime: new Date(1980, 0, 1),
+    // Without it, yazl also writes the time in UTC, which depends on the local time zone.
+    forceDosTimestamp: true,
+    mode: 0o100644,
+  });
+  zip.end();
+  await pipeline(zip.outputStream, createWriteStream(path, { flags: 'wx' }));
+}
+
+/** A file ends with the length of its footer in 4 bytes, and `PAR1`. */
+const TAIL_BYTES = 8;
+
+/**
+ * The logical type of a column in the footer (thrift compact protocol): a TIMESTAMP with `isAdjustedToUTC` false, in nanoseconds. The third
+ * byte is the boolean.
+ */
+const NANOSECONDS = [0x6c, 0x8c, 0x12, 0x1c, 0x3c, 0x00, 0x00, 0x00];
+const IS_ADJUSTED = { at: 2, yes: 0x11 };
+
+/**
+ * Changes one byte of the footer: the column's times become UTC. DuckDB has no type for nanoseconds with a time zone, and readers need both.
+ * Rejects with `bug` for a file without exactly one such column.
+ */
+async function markAsUtc(path: string, column: string): Promise<void> {
+  const file = await openRegularFile(path, constants.O_RDWR);
+  try {
+    const { size } = await file.stat();
+    const tail = Buffer.alloc(TAIL_BYTES);
+    await file.read(tail, 0, TAIL_BYTES, size - TAIL_BYTES);
+    const length = tail.readUInt32LE(0);
+    const start = size - TAIL_BYTES - length;
+    const footer = Buffer.alloc(length);
+    await file.read(footer, 0, length, start);
+    const name = Buffer.from(column);
+    const wanted = Buffer.concat([Buffer.of(name.length), name, Buffer.from(NANOSECONDS)]);
+    const found = footer.indexOf(wanted);
+    if (found < 0 || footer.includes(wanted, found + 1))
+      throw new CryptodlError(
+        'bug',
+        `the footer of ${path} does not have one column ${column} in nanoseconds`,
+      );
+    const at = start + found + 1 + name.length + IS_ADJUSTED.at;
+    await file.write(Buffer.of(IS_ADJUSTED.yes), 0, 1, at);
+  } finally {
+    await file.close();
+  }
 }
