@@ -6,6 +6,10 @@ import { shellWord, shownPath } from '../../text/printable.js';
 /** `Catalog Error: Table with name um_kline does not exist!`, followed by a suggestion and the line of the query. */
 const FAULT = /^([A-Z][\w ]*) Error: (.*)$/s;
 
+/** Whether DuckDB has no table of a name in the query. */
+export const isUnknownTable = (error: unknown): boolean =>
+  error instanceof Error && error.message.startsWith('Catalog Error: Table with name ');
+
 /** Errors of lines of a CSV file name it below their text, which contains the line. */
 const CSV_FILE = /^ {2}file = (.+)$/gm;
 

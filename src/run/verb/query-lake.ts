@@ -5,7 +5,7 @@ import { quotePath, quoteText } from '../../convert/sql.js';
 import { tableName, viewOf, type LakeTable } from '../../lake/catalogue/views.js';
 import type { QueryFlag, VerbRequest } from '../../plan/options/verb-request.js';
 import { absolutePath, shownPath } from '../../text/printable.js';
-import { noViews, queryError } from './query-errors.js';
+import { isUnknownTable, noViews, queryError } from './query-errors.js';
 import { notOneSelect, tablesInStatement } from './read-statement.js';
 import { bringIn } from '../../files/backing.js';
 import { openCatalogue } from '../../lake/catalogue/catalogue.js';
@@ -47,11 +47,7 @@ export async function queryLake(
     if (isEmpty && LISTS_OF_VIEWS.some((name) => names.has(name))) throw noViews(root, held.map(tableName));
     for (const table of tables) await duckdb.run(await viewOf(table, range));
     await restrictAccess(duckdb, root);
-    const answer = await runQuery(duckdb, text, root).catch((error: unknown) => {
-      const isUnknown = error instanceof Error && error.message.startsWith('Table with name ');
-      throw isEmpty && isUnknown ? noViews(root, held.map(tableName)) : error;
-    });
-    return { ...answer, close };
+    return { ...(await runQuery(duckdb, text, root, isEmpty ? held : undefined)), close };
   } catch (error) {
     await close();
     throw error;
@@ -70,8 +66,16 @@ export async function* lakeViews(request: VerbRequest<QueryFlag>): AsyncGenerato
   for (const table of tables) yield `${await viewOf(table, shown.range, true)};\n`;
 }
 
-/** Rejects, also while rows are read: with usage errors for faults of the query, and with errors of disk, memory or interruption. */
-async function runQuery(duckdb: DuckDb, text: string, root: string): Promise<QueryResult> {
+/**
+ * Rejects, also while rows are read: with usage errors for faults of the query, and with errors of disk, memory or interruption. `unreadable`: the
+ * series of a lake without views.
+ */
+async function runQuery(
+  duckdb: DuckDb,
+  text: string,
+  root: string,
+  unreadable?: readonly Series[],
+): Promise<QueryResult> {
   const explained = async function* ({ batches }: QueryResult) {
     try {
       yield* batches;
@@ -80,7 +84,9 @@ async function runQuery(duckdb: DuckDb, text: string, root: string): Promise<Que
     }
   };
   const answer = await duckdb.select(text).catch((error: unknown) => {
-    throw queryError(error, root);
+    throw unreadable !== undefined && isUnknownTable(error)
+      ? noViews(root, unreadable.map(tableName))
+      : queryError(error, root);
   });
   if (answer === undefined) throw notOneSelect();
   return { columns: answer.columns, batches: explained(answer) };

@@ -112,7 +112,7 @@ class NextStep {
         this.#verbs.add(spec !== undefined && !isArchived(spec) ? 'metrics' : 'vision');
         this.#from = Math.min(this.#from, from);
         this.#to = Math.max(this.#to, to);
-      } else if (gap.reason.startsWith('failed:') && isOfReport) {
+      } else if (gap.state === 'failed' && isOfReport) {
         this.#isReported = true;
       } else if (gap.reason === 'cut' || mendsOf(gap, sources).length > 0) {
         // `repair` takes a later revision of a cut day, if there is one.

@@ -156,10 +156,11 @@ async function probe(context: HostChecks, request: HostProbe): Promise<CheckResu
 /** REST refuses some countries and networks for good; the archive has the same data a day or a month later. */
 const REFUSED_HERE: ReadonlySet<ErrorCode> = new Set(['location-restricted', 'address-blocked']);
 
-function errorResult({ code, message, hint }: CryptodlError, request: HostProbe, host: string): CheckResult {
+function errorResult(error: CryptodlError, request: HostProbe, host: string): CheckResult {
+  const { code, message, hint, fromHost } = error;
   const { check, of = host, flag } = request;
   // The printed line begins with the host.
-  const cause = message.startsWith(host) ? message.slice(host.length).replace(/^:? /, '') : message;
+  const cause = fromHost?.host === host ? fromHost.fault : message;
   const isElsewhere = check === 'rest' && REFUSED_HERE.has(code);
   const next = isElsewhere
     ? 'use cryptodl vision: the archive publishes funding rates and metrics a day or a month later'
