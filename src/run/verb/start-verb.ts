@@ -64,7 +64,7 @@ export async function printingErrors(io: Io, work: () => Promise<ExitCode>): Pro
 }
 
 /** The request of a verb on the command line. Warnings are printed on stderr. */
-export function requestOf<Names extends FlagName>(
+export function verbRequestOf<Names extends FlagName>(
   { exchange, resolved, io }: VerbInput<Names>,
   signal: AbortSignal,
 ): VerbRequest<Names> {
@@ -86,7 +86,7 @@ export async function withSignals<Names extends FlagName>(
 ): Promise<ExitCode> {
   const signals = watchSignals(command.io);
   try {
-    return await act(requestOf(command, signals.signal), signals);
+    return await act(verbRequestOf(command, signals.signal), signals);
   } catch (error) {
     const signal = signals.signalled();
     if (signal === undefined) throw error;

@@ -8,8 +8,8 @@ import { seriesName } from '../../model/task.js';
 import { bytesText, countText, durationText, numberText } from '../../model/units.js';
 import { printLines, tabbed } from '../../text/printable.js';
 import { parseBar, type BarRule } from './bar-rule.js';
-import { NOTHING, addAmounts, buildSeries } from './build-series.js';
-import type { Amounts, BuiltSeries, Build } from './build-series.js';
+import { NOTHING_MADE, addAmounts, buildSeries } from './build-series.js';
+import type { BarAmounts, BuiltSeries, Build } from './build-series.js';
 import type { HeldFlag, RangeFlag, SessionFlag, VerbRequest } from '../../plan/options/verb-request.js';
 import { join } from 'node:path';
 import { openCatalogue } from '../../lake/catalogue/catalogue.js';
@@ -36,7 +36,7 @@ export async function bars(command: VerbCall<BarsFlag | 'json' | 'quiet'>): Prom
       made += 1;
       progress(() => countText(made, 'month'));
     };
-    const sums = { made: 0, skipped: 0, empty: 0, failed: 0, ...NOTHING, months: 0 };
+    const sums = { made: 0, skipped: 0, empty: 0, failed: 0, ...NOTHING_MADE, months: 0 };
     for await (const series of buildBars(parseBar(operand), request, onMonth)) {
       const { outcome, months } = series;
       sums[outcome] += 1;
@@ -63,7 +63,7 @@ function lineOf({ outcome, text = '', source = '', ...series }: BuiltSeries): st
 }
 
 /** Days without bars; and bars that were made from some of their rows, together with bars that are absent because all of their rows are. */
-function lackTexts({ missingDays: lacking, short }: Amounts, source: string): string[] {
+function lackTexts({ missingDays: lacking, short }: BarAmounts, source: string): string[] {
   return [
     ...(lacking > 0 ? [`${source} lack ${countText(lacking, 'day')}`] : []),
     ...(short > 0 ? [`${countText(short, 'bar')} ${short === 1 ? 'lacks' : 'lack'} rows of the source`] : []),
@@ -72,7 +72,7 @@ function lackTexts({ missingDays: lacking, short }: Amounts, source: string): st
 
 /** `elapsedMs`: undefined with --dry-run. */
 function closing(
-  sums: Amounts & Readonly<Record<BuiltSeries['outcome'] | 'months', number>>,
+  sums: BarAmounts & Readonly<Record<BuiltSeries['outcome'] | 'months', number>>,
   elapsedMs: number | undefined,
 ): string[] {
   const { made, skipped, empty, failed, months } = sums;
@@ -147,7 +147,7 @@ async function buildSymbol(
   { bars: series, spec, selected: all }: SymbolSeries,
 ): Promise<BuiltSeries> {
   const { catalogue, rule, session, writing } = build;
-  const nothing = { ...series, ...NOTHING, months: [] };
+  const nothing = { ...series, ...NOTHING_MADE, months: [] };
   const failed = (text: string): BuiltSeries => ({ ...nothing, outcome: 'failed', text });
   const usable = all.filter((one) => canMake(rule, one));
   if (usable.length === 0) return failed(noSourceText(rule, all));

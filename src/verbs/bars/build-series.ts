@@ -12,7 +12,7 @@ import type { BarRule } from './bar-rule.js';
 import { missingDays, sourceName } from './source.js';
 import { planMonths, ruleText, type BarMonth } from './bar-months.js';
 import { makeBars, type BarTools } from './make-bars.js';
-import { lostDays, linesOf, type BarTarget } from './month-lines.js';
+import { lostDays, monthLines, type BarTarget } from './month-lines.js';
 import type { DuckDb } from '../../convert/duckdb.js';
 import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
@@ -41,7 +41,7 @@ export async function buildSeries(build: Build, target: BarTarget): Promise<Buil
   const chosen = planMonths(target).filter(({ month }) => isChosen(month));
   const months = session.options.force ? chosen : await outdatedMonths(chosen, target);
   const missing = missingDays(source).filter((day) => isChosen(monthOf(day)));
-  const nothing = { ...series, ...NOTHING, missingDays: missing.length, source: name, months: [] };
+  const nothing = { ...series, ...NOTHING_MADE, missingDays: missing.length, source: name, months: [] };
   // A month is made as a whole, and would lose days that the source no longer has.
   const lost = session.options.force ? [] : months.flatMap((month) => lostDays(target, month));
   if (lost.length > 0) {
@@ -83,7 +83,7 @@ async function makeMonths(
   months: readonly BarMonth[],
 ): Promise<Omit<BuiltSeries, keyof Series | 'source'>> {
   const { paths, stop, exchange } = session;
-  const sums = { ...NOTHING };
+  const sums = { ...NOTHING_MADE };
   const made: string[] = [];
   const { series } = target.source;
   let unreadable: Error | undefined;
@@ -116,7 +116,7 @@ async function writeMonth(
   { clock, lock, manifests, paths, exchange }: Session & LakeParts,
   target: BarTarget,
   month: BarMonth,
-): Promise<Pick<Amounts, 'bars' | 'short' | 'bytes'> | undefined> {
+): Promise<Pick<BarAmounts, 'bars' | 'short' | 'bytes'> | undefined> {
   const { folder, held, series, spec } = target;
   const { settings } = target.source;
   const byDay = await duckdb.rows(
@@ -144,7 +144,7 @@ async function writeMonth(
     if ((await fileSize(path)) !== held.fileBefore(month.file)?.bytes)
       await moveToQuarantine(paths, path, 'damaged: cryptodl bars makes this file again', nowMs);
     const ofFile = { at: new Date(nowMs).toISOString(), fileBytes: bytes, fileSha256: sha256, fileRows };
-    const lines = linesOf(target, { month, byDay }, ofFile);
+    const lines = monthLines(target, { month, byDay }, ofFile);
     await lock.confirm();
     // Checked again: a symbolic link may have replaced a folder since the rows were read.
     await paths.folder(seriesFolder(exchange.name, series));
@@ -157,7 +157,7 @@ async function writeMonth(
 }
 
 /** What was made, of one symbol or of all. The figures of months are 0 with --dry-run. */
-export interface Amounts {
+export interface BarAmounts {
   /** Days of the months that are made. */
   readonly days: number;
   /** Days between the first and the last day of the source, in months of the range, that the source does not have. They have no bars. */
@@ -168,7 +168,7 @@ export interface Amounts {
   readonly bytes: number;
 }
 
-export interface BuiltSeries extends Series, Amounts {
+export interface BuiltSeries extends Series, BarAmounts {
   /**
    * `made`, or with --dry-run what would be made; `skipped`: the bars of the lake are up to date; `empty`: the source has no whole bar in
    * the range.
@@ -181,8 +181,8 @@ export interface BuiltSeries extends Series, Amounts {
   readonly months: readonly string[];
 }
 
-export const NOTHING = { days: 0, bars: 0, short: 0, bytes: 0, missingDays: 0 };
+export const NOTHING_MADE = { days: 0, bars: 0, short: 0, bytes: 0, missingDays: 0 };
 
-export function addAmounts(sums: Record<keyof Amounts, number>, more: Partial<Amounts>): void {
-  for (const name of Object.keys(NOTHING) as (keyof Amounts)[]) sums[name] += more[name] ?? 0;
+export function addAmounts(sums: Record<keyof BarAmounts, number>, more: Partial<BarAmounts>): void {
+  for (const name of Object.keys(NOTHING_MADE) as (keyof BarAmounts)[]) sums[name] += more[name] ?? 0;
 }

@@ -27,7 +27,7 @@ export function lostDays({ held }: BarTarget, { file, days }: BarMonth): ObjectL
 }
 
 /** The lines that differ from the held ones, and the last one: the last line of a file has the digest of its month. */
-export function linesOf(
+export function monthLines(
   target: BarTarget,
   { month, byDay }: { readonly month: BarMonth; readonly byDay: readonly Row[] },
   { at, ...ofFile }: Pick<ObjectLine, 'at' | 'fileBytes' | 'fileSha256' | 'fileRows'>,

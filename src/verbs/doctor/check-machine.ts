@@ -28,10 +28,10 @@ export async function checkRedis(
   group: EgressGroup | undefined,
   clock: Pick<Clock, 'monotonic'>,
 ): Promise<CheckResult> {
-  const begun = clock.monotonic();
+  const begunMs = clock.monotonic();
   try {
     const connection = await connectRedis(address, 'limit');
-    const answerMs = Math.round(clock.monotonic() - begun);
+    const answerMs = Math.round(clock.monotonic() - begunMs);
     connection.close();
     const answers = `${shownRedis(address)} answers in ${answerMs} ms`;
     if (group === undefined) return checkResult('redis', 'ok', answers);
@@ -84,7 +84,7 @@ export async function asResult(
 /** The clock of a host minus the local one, in milliseconds. */
 export interface ClockDifference {
   readonly host: string;
-  readonly ms: number;
+  readonly differenceMs: number;
 }
 
 /** A `Date` header has whole seconds (RFC 9110, section 5.6.7). */
@@ -93,23 +93,23 @@ const FAIL_MS = 60_000;
 
 /** Warns when the clock differs by more than a second from every host; fails from a minute on. */
 export function checkClock(clocks: readonly ClockDifference[]): CheckResult {
-  const [nearest] = clocks.toSorted((a, b) => Math.abs(a.ms) - Math.abs(b.ms));
+  const [nearest] = clocks.toSorted((a, b) => Math.abs(a.differenceMs) - Math.abs(b.differenceMs));
   if (nearest === undefined)
     return checkResult('clock', 'warn', 'unknown: no host sent a Date header', {
       next: 'see the lines above',
     });
-  const { host, ms } = nearest;
-  if (Math.abs(ms) <= SECOND_MS)
+  const { host, differenceMs } = nearest;
+  if (Math.abs(differenceMs) <= SECOND_MS)
     return checkResult('clock', 'ok', `within ${durationText(SECOND_MS)} of that of ${host}`);
-  const found = `${durationText(Math.abs(ms))} ${ms > 0 ? 'behind' : 'ahead of'} that of ${host}`;
+  const found = `${durationText(Math.abs(differenceMs))} ${differenceMs > 0 ? 'behind' : 'ahead of'} that of ${host}`;
   const next =
     'set the clock, for example with timedatectl set-ntp true: "today", publication times and the validity of certificates depend on it';
-  return checkResult('clock', Math.abs(ms) > FAIL_MS ? 'fail' : 'warn', found, { next });
+  return checkResult('clock', Math.abs(differenceMs) > FAIL_MS ? 'fail' : 'warn', found, { next });
 }
 
 /** The least difference (host minus local, in ms) that explains the answer; 0 when the clocks may be equal. */
-export function differenceOf(dateMs: number, sentAtMs: number, receivedAt: number): number {
-  const least = dateMs - receivedAt;
+export function differenceOf(dateMs: number, sentAtMs: number, receivedAtMs: number): number {
+  const least = dateMs - receivedAtMs;
   const most = dateMs + SECOND_MS - sentAtMs;
   if (least > 0) return least;
   return Math.min(most, 0);

@@ -23,7 +23,7 @@ import { exchangeHosts } from '../../exchange/routes.js';
 import { bucketResult, checkFolder, checkLock } from './check-folder.js';
 import { checkRedis, checkVersions, asResult, checkBans, checkClock, clearBans } from './check-machine.js';
 import type { CheckResult, Status } from './check-machine.js';
-import { checkHosts, checkProxy, LONGEST_WAIT_MS, type HostChecks } from './check-hosts.js';
+import { checkHosts, checkProxy, LONGEST_PERMIT_WAIT_MS, type HostChecks } from './check-hosts.js';
 
 type Flag = SessionFlag | 'clear-bans' | 'json' | 'quiet';
 
@@ -109,7 +109,7 @@ function openRequests(request: VerbRequest<Flag>, bans: Bans, group: EgressGroup
     options: {
       ...options,
       mostInFlight: mostInFlight(options.concurrency),
-      maxWaitMs: LONGEST_WAIT_MS,
+      maxWaitMs: LONGEST_PERMIT_WAIT_MS,
       // With socket limits, the checks would wait for each other.
       poolLimit: undefined,
       poolLimitPerHost: undefined,

@@ -76,7 +76,8 @@ export interface ExportProgram {
 }
 
 /** The files of the lake that may have rows of a source. */
-export const filesOf = (source: SeriesRows): LakeFile[] => filesOfRange(source, source.spec, source.range);
+export const lakeFilesOf = (source: SeriesRows): LakeFile[] =>
+  filesOfRange(source, source.spec, source.range);
 
 /** Options of COPY for a CSV file. */
 export const csvForm = ({ header = true, delimiter = "','", compression = 'none' } = {}): string =>
@@ -87,7 +88,7 @@ export const rowOrder = (spec: DatasetSpec): string =>
   [...new Set([instantExpression(spec), ...spec.sort.map(quoteName)])].join(', ');
 
 /** The days of the ranges on which any of the sources has objects, ascending. `after`: rows may lie on this many days after an object. */
-export function daysOf(sources: readonly SeriesRows[], after = 0): number[] {
+export function heldDaysOf(sources: readonly SeriesRows[], after = 0): number[] {
   const days = sources.flatMap(({ files, range: { from = -Infinity, to = Infinity } }) =>
     files
       .flatMap((file) => eachDay(file.days).filter((day) => !file.missing.includes(day)))
@@ -98,11 +99,11 @@ export function daysOf(sources: readonly SeriesRows[], after = 0): number[] {
 }
 
 /** The part of a source on one day. `before`: also the rows of this many days before. */
-export function onDay(source: SeriesRows, day: number, before = 0): SeriesRows {
+export function sourceOnDay(source: SeriesRows, day: number, before = 0): SeriesRows {
   const range = { from: day - before, to: day + 1 };
   // Series may have a file for each of thousands of days.
   const near = source.files.filter(({ days }) => days.from <= range.to && days.to >= range.from);
-  return { ...source, range, files: filesOf({ ...source, range, files: near }) };
+  return { ...source, range, files: lakeFilesOf({ ...source, range, files: near }) };
 }
 
 /**

@@ -12,7 +12,7 @@ import { isAll } from '../../plan/select/select-datasets.js';
 import { parseAssets } from '../../exchange/binance/exchange-info.js';
 import { reasonOf } from '../../text/path-faults.js';
 import { absolutePath, shownPath } from '../../text/printable.js';
-import { daysOf, filesOf } from './export-file.js';
+import { heldDaysOf, lakeFilesOf } from './export-file.js';
 import type {
   ExportProgram,
   ProgramFlag,
@@ -28,7 +28,7 @@ export type ExportFlag =
 
 export type ExportCommand = VerbCall<ExportFlag | 'json' | 'quiet' | 'require-complete'>;
 
-export type Export = Readonly<Awaited<ReturnType<typeof selectExport>>>;
+export type ExportSelection = Readonly<Awaited<ReturnType<typeof selectExport>>>;
 
 /** The series that flags select and that the program has files for. Throws usage errors, also if there is none. */
 export async function selectExport(request: VerbRequest<ExportFlag>, program: ExportProgram) {
@@ -115,7 +115,14 @@ async function assetsOf({
  * Yields the files of the selected series group by group, with the series that are left out. A series with a file that cannot be read would
  * have a hole that nothing shows, so it is left out.
  */
-export async function* exportGroups({ request, program, assets, selected, range, catalogue }: Export) {
+export async function* exportGroups({
+  request,
+  program,
+  assets,
+  selected,
+  range,
+  catalogue,
+}: ExportSelection) {
   const { exchange, resolved } = request;
   const nameOf = (series: Series): string =>
     program.groupBy === 'pair' ? pairName(series) : layerName(series);
@@ -132,7 +139,7 @@ export async function* exportGroups({ request, program, assets, selected, range,
       else if (files.length === 0) refuse('the lake has no Parquet or CSV files of it');
       else sources.push({ series: one, spec, files, range });
     }
-    const held = sources.filter((source) => filesOf(source).length > 0);
+    const held = sources.filter((source) => lakeFilesOf(source).length > 0);
     const files = program.files({ exchange, sources: held, options: resolved.options, assets });
     yield { series, items: [...refused, ...oneForEachPath(files, taken)] };
   }
@@ -146,7 +153,7 @@ function oneForEachPath(
   candidates: readonly (ExportFile | Refused)[],
   taken: Set<string>,
 ): readonly (ExportFile | Refused)[] {
-  const all = candidates.flatMap((one) => ('path' in one ? [{ ...one, days: daysOf(one.sources) }] : []));
+  const all = candidates.flatMap((one) => ('path' in one ? [{ ...one, days: heldDaysOf(one.sources) }] : []));
   const chosen = new Map<string, (typeof all)[number]>();
   for (const one of all.toSorted((a, b) => b.days.length - a.days.length))
     if (!taken.has(one.path) && !chosen.has(one.path)) chosen.set(one.path, one);

@@ -14,52 +14,55 @@ import { CryptodlError } from '../../model/errors.js';
 import { seriesName } from '../../model/task.js';
 import { listText } from '../../model/units.js';
 import { refuseInLake } from '../../plan/select/held-series.js';
-import { MACROS, filesOf, type ExportFile } from './export-file.js';
-import { Output, originOf, type Origin } from './output.js';
-import type { Export } from './select-export.js';
+import { MACROS, lakeFilesOf, type ExportFile } from './export-file.js';
+import { Output, provenanceOf, type Provenance } from './output.js';
+import type { ExportSelection } from './select-export.js';
 import type { DayRange } from '../../lake/catalogue/spans.js';
 
 /** What the files of one export have in common. */
-export interface Work extends Export {
+export interface ExportContext extends ExportSelection {
   readonly target: string;
   readonly database: VerbEngine;
   readonly lock: Lock | undefined;
 }
 
-export async function exportFile(asked: ExportFile, work: Work): Promise<ExportedFile> {
-  const { request, root, target } = work;
+export async function exportFile(file: ExportFile, context: ExportContext): Promise<ExportedFile> {
+  const { request, root, target } = context;
   const { force, dryRun } = request.resolved.options;
-  const of = { file: asked.path, rows: 0, bytes: 0 };
+  const unwritten = { file: file.path, rows: 0, bytes: 0 };
   // The lake may be below the target.
-  await refuseInLake(join(target, dirname(asked.path)), request.exchange.name);
+  await refuseInLake(join(target, dirname(file.path)), request.exchange.name);
   try {
     request.signal.throwIfAborted();
-    const output = await Output.open(target, asked.path);
+    const output = await Output.open(target, file.path);
     const { state } = output;
-    const file = widened(asked, force || state === undefined || state.rows === 0 ? undefined : state.range);
-    const origin = originOf(file, work);
-    if (!force && state !== undefined && (await output.isMadeBy(origin.recipe))) {
+    const widenedFile = widened(
+      file,
+      force || state === undefined || state.rows === 0 ? undefined : state.range,
+    );
+    const provenance = provenanceOf(widenedFile, context);
+    if (!force && state !== undefined && (await output.isMadeBy(provenance.recipe))) {
       const { rows, bytes } = state;
-      return { ...of, rows, bytes, outcome: rows === 0 ? 'empty' : 'unchanged' };
+      return { ...unwritten, rows, bytes, outcome: rows === 0 ? 'empty' : 'unchanged' };
     }
     if (dryRun) {
       await output.refuseForeign(force);
-      return { ...of, outcome: 'planned' };
+      return { ...unwritten, outcome: 'planned' };
     }
-    const { rows, bytes } = await write(file, { output, origin }, work);
-    return { ...of, rows, bytes, outcome: rows === 0 ? 'empty' : 'written' };
+    const { rows, bytes } = await write(widenedFile, { output, provenance }, context);
+    return { ...unwritten, rows, bytes, outcome: rows === 0 ? 'empty' : 'written' };
   } catch (error) {
     const fault = faultOf(error, root);
     if (fault === undefined) throw error;
-    return { ...of, ...fault };
+    return { ...unwritten, ...fault };
   }
 }
 
 /** Rejects with `partition-incomplete` if files of the lake change meanwhile: a run could have replaced some of them. */
 async function write(
   { sources, select, form }: ExportFile,
-  { output, origin }: { readonly output: Output; readonly origin: Origin },
-  { request, catalogue, database, lock }: Work,
+  { output, provenance }: { readonly output: Output; readonly provenance: Provenance },
+  { request, catalogue, database, lock }: ExportContext,
 ): Promise<{ rows: number; bytes: number }> {
   const duckdb = await database.connect();
   try {
@@ -87,7 +90,7 @@ async function write(
       request.signal.throwIfAborted();
       await lock?.confirm();
       await output.refuseForeign(request.resolved.options.force);
-      return { rows: staged.rows, bytes: await output.publish(staged, origin) };
+      return { rows: staged.rows, bytes: await output.publish(staged, provenance) };
     });
   } finally {
     duckdb.close();
@@ -131,15 +134,17 @@ export interface ExportedFile {
 function widened(file: ExportFile, before: Partial<DayRange> | undefined): ExportFile {
   const sources = file.sources.map((source) => {
     const range = before === undefined ? source.range : union(source.range, before);
-    return { ...source, range, files: filesOf({ ...source, range }) };
+    return { ...source, range, files: lakeFilesOf({ ...source, range }) };
   });
   return { ...file, sources };
 }
 
-function union(one: Partial<DayRange>, other: Partial<DayRange>): Partial<DayRange> {
+function union(range: Partial<DayRange>, other: Partial<DayRange>): Partial<DayRange> {
   return {
-    ...(one.from === undefined || other.from === undefined ? {} : { from: Math.min(one.from, other.from) }),
-    ...(one.to === undefined || other.to === undefined ? {} : { to: Math.max(one.to, other.to) }),
+    ...(range.from === undefined || other.from === undefined
+      ? {}
+      : { from: Math.min(range.from, other.from) }),
+    ...(range.to === undefined || other.to === undefined ? {} : { to: Math.max(range.to, other.to) }),
   };
 }
 

@@ -15,7 +15,7 @@ export type ChartColumns =
   | { readonly kind: 'candles'; readonly hasVolume: boolean }
   | { readonly kind: 'line'; readonly column: ColumnSpec };
 
-export type ChosenDataset = ReturnType<typeof chooseDataset>;
+export type ChartDataset = ReturnType<typeof chooseDataset>;
 
 /** The series of the only symbol of the argument, else of --symbols, else of the lake. Throws usage errors. `held`: all series of the lake. */
 export async function seriesOfSymbol(

@@ -1,6 +1,6 @@
 /** Draws a chart with characters: candles and lines of box lines, volumes of blocks. */
 import { extremes, isUp, type Chart } from './chart.js';
-import { amountText, LONGEST_TEXT, shortText, valueScale } from './value-scale.js';
+import { volumeText, LONGEST_TEXT, shortText, valueScale } from './value-scale.js';
 import type { Bar } from './read-bars.js';
 import { timeTicks } from './time-grid.js';
 
@@ -135,7 +135,7 @@ const EIGHTHS = ' ▁▂▃▄▅▆▇█';
 function drawVolumes({ chart, grid, stepWidth, width, priceRows, volumeRows }: Area): void {
   if (volumeRows === 0) return;
   const most = Math.max(...chart.bars.map(({ volume }) => volume));
-  grid.put(width + 1, priceRows, ` ${amountText(most)}`);
+  grid.put(width + 1, priceRows, ` ${volumeText(most)}`);
   for (const bar of chart.bars) {
     if (bar.volume === 0) continue;
     const eighths = Math.max(1, Math.round((bar.volume / most) * volumeRows * 8));

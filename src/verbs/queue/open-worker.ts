@@ -8,13 +8,13 @@ import type { Options } from '../../plan/options/flags.js';
 import type { JobQueue, JobWorker } from './bullmq.js';
 import { stalledFailure, type ProcessContext } from './end-attempt.js';
 import type { OpenQueue } from './open-queue.js';
-import { processJob, type Work } from './process-job.js';
+import { processJob, type JobScope } from './process-job.js';
 
 const LONGEST_BACKOFF_MS = 300_000;
 
 function openWorker(
   queue: string,
-  act: Work,
+  act: JobScope,
   { jobs: concurrency, leaseMs, retryDelayMs }: Options<'jobs' | 'lease' | 'retry-delay'>,
   context: ProcessContext,
 ): JobWorker {

@@ -16,12 +16,12 @@ import { closingBlock } from '../../run/report/closing-block.js';
 import { Tally } from '../../run/report/tally.js';
 import { printLines } from '../../text/printable.js';
 import { queueWords, type CommandQueue, type OpenQueue } from './open-queue.js';
-import type { Wait } from './wait.js';
+import type { PendingJobs } from './pending-jobs.js';
 
 export type WaitFlag = 'json' | 'out' | 'quiet' | 'strict';
 
 export interface Waiting extends Pick<CommandQueue, 'open' | 'signals'> {
-  readonly wait: Wait;
+  readonly pendingJobs: PendingJobs;
   readonly jobs: number;
   readonly options: Options<WaitFlag>;
   readonly io: Io;
@@ -36,13 +36,13 @@ const LINE_MS = 30_000;
 
 /** Resolves with the exit code of the download. Rejects if the server has lost the jobs. */
 export async function waitForJobs(waiting: Waiting): Promise<ExitCode> {
-  const { wait, io, signals, open } = waiting;
+  const { pendingJobs, io, signals, open } = waiting;
   const { clock } = io;
   let pending = Number.NaN;
-  let changedAt = clock.monotonic();
-  let toldAt = clock.monotonic();
+  let changedAtMs = clock.monotonic();
+  let toldAtMs = clock.monotonic();
   for (;;) {
-    const left = await wait.pending();
+    const left = await pendingJobs.count();
     if (left === undefined)
       throw new CryptodlError(
         'redis-unreachable',
@@ -51,25 +51,25 @@ export async function waitForJobs(waiting: Waiting): Promise<ExitCode> {
           hint: 'run the same command again: it adds the jobs again, and those that are done find nothing to do',
         },
       );
-    const now = clock.monotonic();
-    if (left !== pending) changedAt = now;
+    const nowMs = clock.monotonic();
+    if (left !== pending) changedAtMs = nowMs;
     pending = left;
     if (pending === 0 || signals.signal.aborted) return conclude(waiting, pending);
-    if (now - toldAt >= LINE_MS) {
-      toldAt = now;
+    if (nowMs - toldAtMs >= LINE_MS) {
+      toldAtMs = nowMs;
       tell(waiting, pending);
     }
-    if (now - changedAt >= LOOK_UP_MS) {
-      changedAt = now;
-      await lookUp(open, wait);
+    if (nowMs - changedAtMs >= LOOK_UP_MS) {
+      changedAtMs = nowMs;
+      await lookUp(open, pendingJobs);
       await tellOfNoWorker(waiting);
     }
     await clock.sleep(POLL_MS, signals.signal).catch(() => undefined);
   }
 }
 
-function tell({ jobs, options, io, wait }: Waiting, pending: number): void {
-  const tally = tallyOf(wait.counts.all);
+function tell({ jobs, options, io, pendingJobs }: Waiting, pending: number): void {
+  const tally = tallyOf(pendingJobs.counts.all);
   const done = jobs - pending;
   const { outcomes } = tally;
   if (options.json)
@@ -92,8 +92,8 @@ async function tellOfNoWorker({ open, options, io }: Waiting): Promise<void> {
 }
 
 /** Counts jobs that no worker will count: failed before this command, or gone. */
-async function lookUp({ queue, converting }: OpenQueue, wait: Wait): Promise<void> {
-  for (const id of await wait.sample(LOOKED_UP)) {
+async function lookUp({ queue, converting }: OpenQueue, pendingJobs: PendingJobs): Promise<void> {
+  for (const id of await pendingJobs.sample(LOOKED_UP)) {
     // A job that goes from one queue to the other is in both for a moment: the first queue is read again after the second.
     let place = queue;
     let state = 'unknown';
@@ -101,14 +101,14 @@ async function lookUp({ queue, converting }: OpenQueue, wait: Wait): Promise<voi
       state = await place.getJobState(id);
       if (state !== 'unknown' && state !== 'completed') break;
     }
-    if (state === 'unknown' || state === 'completed') await wait.end(id, {});
-    if (state === 'failed') await wait.endFailed(id, place);
+    if (state === 'unknown' || state === 'completed') await pendingJobs.end(id, {});
+    if (state === 'failed') await pendingJobs.endFailed(id, place);
   }
 }
 
 function conclude(waiting: Waiting, pending: number): ExitCode {
   const { jobs, options, io, signals, open } = waiting;
-  const counts = waiting.wait.counts.all;
+  const counts = waiting.pendingJobs.counts.all;
   const tally = tallyOf(counts);
   const elapsedMs = io.clock.monotonic() - io.startedAt;
   const failedJobs = numberOf(counts['failedJobs']);

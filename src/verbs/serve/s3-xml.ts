@@ -1,9 +1,9 @@
 /** The XML documents of S3: a page of a listing, and errors. */
 import type { ServerResponse } from 'node:http';
-import type { ListingPage, ListingQuery } from './bucket-listing.js';
+import type { BucketPage, ListingQuery } from './bucket-listing.js';
 
 /** The `ListBucketResult` document of a page. */
-export function listingXml(query: ListingQuery, page: ListingPage): string {
+export function listingXml(query: ListingQuery, page: BucketPage): string {
   const { objects, commonPrefixes, resumeAfter } = page;
   return [
     `${XML_DECLARATION}<ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/">`,

@@ -10,7 +10,7 @@ import type { Io } from '../../model/io.js';
 import type { Options } from '../../plan/options/flags.js';
 import { printLines } from '../../text/printable.js';
 import { listingXml, sendRefusal, sendXml } from './s3-xml.js';
-import { readListingQuery, readPage } from './bucket-listing.js';
+import { readListingQuery, readBucketPage } from './bucket-listing.js';
 import { DigestCache, findObject, TOP_FOLDER } from './object-store.js';
 import { sendObject } from './send-object.js';
 
@@ -114,7 +114,7 @@ async function answer(
   } else if (typeof target !== 'string') {
     const query = readListingQuery(target);
     if (query === undefined) sendRefusal(response, 'InvalidArgument');
-    else sendXml(response, 200, listingXml(query, await readPage(root, query, digests)));
+    else sendXml(response, 200, listingXml(query, await readBucketPage(root, query, digests)));
   } else {
     const object = await findObject(root, target);
     if (object === undefined) sendRefusal(response, 'NoSuchKey', { key: target });

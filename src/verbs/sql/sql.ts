@@ -1,6 +1,6 @@
 /** `cryptodl sql`: prints the result of a query on the lake, as a table on a terminal, else as CSV or NDJSON. */
 import { statSync } from 'node:fs';
-import { requestOf, withSignals } from '../../run/verb/start-verb.js';
+import { verbRequestOf, withSignals } from '../../run/verb/start-verb.js';
 import type { VerbCall } from '../../run/verb/verb.js';
 import { writeExact } from '../../terminal/write-data.js';
 import { usage } from '../../model/errors.js';
@@ -40,7 +40,7 @@ export async function sql(command: SqlCommand): Promise<ExitCode> {
 async function printViews(command: SqlCommand): Promise<ExitCode> {
   if (command.operand !== undefined)
     throw usage('--views prints all views and takes no query', 'leave the query out');
-  const request = requestOf(command, new AbortController().signal);
+  const request = verbRequestOf(command, new AbortController().signal);
   for await (const statement of lakeViews(request)) if (!(await writeExact(command.io, statement))) break;
   return 0;
 }

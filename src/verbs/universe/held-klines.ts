@@ -47,8 +47,8 @@ export async function selectedSymbols(
 
 /** The days of the first and the last row of a listing. */
 interface Listing {
-  readonly first: number;
-  last: number;
+  readonly firstDay: number;
+  lastDay: number;
 }
 
 export type HeldKlines = Awaited<ReturnType<typeof readHeldSymbols>>;
@@ -94,8 +94,8 @@ function listingsOf(days: readonly number[], placeOf: ReadonlyMap<number, number
   const place = (day: number): number => placeOf.get(day) ?? 0;
   for (const day of days) {
     const now = listings.at(-1);
-    if (now !== undefined && place(day) - place(now.last) <= RELISTED_DAYS) now.last = day;
-    else listings.push({ first: day, last: day });
+    if (now !== undefined && place(day) - place(now.lastDay) <= RELISTED_DAYS) now.lastDay = day;
+    else listings.push({ firstDay: day, lastDay: day });
   }
   return listings;
 }

@@ -11,7 +11,7 @@ import type { Io } from '../../model/io.js';
 import { countText, listText } from '../../model/units.js';
 import { fieldsOf, parseJson } from '../../text/json.js';
 import { shownPath } from '../../text/printable.js';
-import type { Ranking } from './check.js';
+import type { Ranking } from './ranking-terms.js';
 
 const MARK = 'cryptodl universe';
 

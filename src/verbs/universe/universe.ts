@@ -16,30 +16,34 @@ import { countText } from '../../model/units.js';
 import type { VerbRequest } from '../../plan/options/verb-request.js';
 import { readVerbLake } from '../../plan/select/held-series.js';
 import { printLines } from '../../text/printable.js';
-import { check, type Checked, type Ranking, type UniverseFlag } from './check.js';
+import { rankingTerms, type RankingTerms, type Ranking, type UniverseFlag } from './ranking-terms.js';
 import { DATASET, isUsable, noKlines, readHeldSymbols, selectedSymbols } from './held-klines.js';
 import { loadDailySums } from './daily-sums.js';
 import { countsText, rankSymbols, warningTexts } from './members.js';
 import { writePairlists } from './pairlists.js';
 
 export const universe = async (command: VerbCall<UniverseFlag>): Promise<ExitCode> =>
-  withSignals(command, async (request) => rankAndPrint(command.io, request, await check(request)));
+  withSignals(command, async (request) => rankAndPrint(command.io, request, await rankingTerms(request)));
 
 /** Sums that exceed the memory limit go to the temporary folder. */
 const MOST_MEMORY = 2e9;
 
-async function rankAndPrint(io: Io, request: VerbRequest<UniverseFlag>, checked: Checked): Promise<ExitCode> {
-  const { exchange, market, options, spec } = checked;
+async function rankAndPrint(
+  io: Io,
+  request: VerbRequest<UniverseFlag>,
+  terms: RankingTerms,
+): Promise<ExitCode> {
+  const { exchange, market, options, spec } = terms;
   const { root, held } = await readVerbLake(request);
-  const usable = held.filter((series) => isUsable(series, checked));
+  const usable = held.filter((series) => isUsable(series, terms));
   if (usable.length === 0) throw noKlines(market, root, options.out);
   const selected = await selectedSymbols(usable, request);
   const catalogue = openCatalogue(root, exchange, request.signal);
   const { symbols: all, marketDays } = await readHeldSymbols(catalogue, usable, spec);
   const symbols = all.filter(({ symbol }) => selected.has(symbol));
   if (symbols.length === 0) throw noKlines(market, root, options.out);
-  const starts = periodStarts(checked, marketDays);
-  const ranking = { ...checked, symbols, marketDays, starts };
+  const starts = periodStarts(terms, marketDays);
+  const ranking = { ...terms, symbols, marketDays, starts };
   const engine = verbEngine('universe', request, MOST_MEMORY);
   try {
     const duckdb = await engine.connect();
@@ -63,7 +67,7 @@ async function rankAndPrint(io: Io, request: VerbRequest<UniverseFlag>, checked:
  * error for a range without periods.
  */
 function periodStarts(
-  { every, window, minAge, from, to, market, options }: Checked,
+  { every, window, minAge, from, to, market, options }: RankingTerms,
   marketDays: readonly number[],
 ): number[] {
   const held = { first: marketDays[0] ?? Infinity, last: marketDays.at(-1) ?? -Infinity };

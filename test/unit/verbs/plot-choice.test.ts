@@ -5,7 +5,7 @@ import type { Series } from '../../../src/model/task.js';
 import type { FlagName } from '../../../src/plan/options/flags.js';
 import { resolveOptions } from '../../../src/plan/options/resolve.js';
 import { chooseDataset } from '../../../src/verbs/plot/choose-series.js';
-import type { ChosenDataset } from '../../../src/verbs/plot/choose-series.js';
+import type { ChartDataset } from '../../../src/verbs/plot/choose-series.js';
 import { loadBinance } from '../../../src/exchange/binance/binance.js';
 
 const VENUE = loadBinance();
@@ -19,7 +19,7 @@ function seriesOf(name: string): Series {
 function choose(
   names: readonly string[],
   flags: Readonly<Partial<Record<FlagName, string>>> = {},
-): ChosenDataset {
+): ChartDataset {
   const values = Object.fromEntries(Object.entries(flags).map(([name, text]) => [name, [text]]));
   const layer = { origin: 'flag', values, nameOf: (name: FlagName) => `--${name}` } as const;
   return chooseDataset(names.map(seriesOf), resolveOptions(VERBS.plot, [layer], VENUE), VENUE);

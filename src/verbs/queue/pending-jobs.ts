@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { Counters, type Counts } from '../../model/counters.js';
 import { isRecord } from '../../text/json.js';
 import { PREFIX, type JobEvents, type JobQueue } from './bullmq.js';
-import { countsIn, failureOf, countsOfFailure } from './end-attempt.js';
+import { countsIn, jobErrorOf, countsOfFailure } from './end-attempt.js';
 import type { OpenQueue } from './open-queue.js';
 
 /** The keys of a command that was killed while it waited vanish after this time. */
@@ -12,7 +12,7 @@ const KEPT_SECONDS = 3600;
 /** Of one that was killed before: it adds jobs for as long as the queue is full. */
 const KEPT_WHILE_ADDING_SECONDS = 30 * 24 * 3600;
 
-export class Wait {
+export class PendingJobs {
   /** Of the jobs that have ended. */
   readonly counts = new Counters();
   readonly #events: JobEvents[] = [];
@@ -28,11 +28,11 @@ export class Wait {
     const { bullmq, connection, converting } = this.open;
     // An earlier end of a job that is enqueued again is not its end.
     const [seconds = 0, microseconds = 0] = await connection.client.time();
-    const since = seconds * 1000 + Math.floor(microseconds / 1000);
+    const sinceMs = seconds * 1000 + Math.floor(microseconds / 1000);
     await this.add(['']);
     await connection.client.expire(this.#key, KEPT_WHILE_ADDING_SECONDS);
     for (const queue of [this.open.queue, converting]) {
-      const events = bullmq.openEvents(queue.name, connection, String(since));
+      const events = bullmq.openEvents(queue.name, connection, String(sinceMs));
       events.on('completed', ({ jobId, returnvalue }) => {
         // Another worker converts what a job without counts has fetched.
         if (isRecord(returnvalue)) void this.end(jobId, countsIn(returnvalue));
@@ -48,7 +48,7 @@ export class Wait {
   }
 
   /** The number of the jobs that have not ended. Undefined if the server has lost them. */
-  async pending(): Promise<number | undefined> {
+  async count(): Promise<number | undefined> {
     const { client } = this.open.connection;
     await client.expire(this.#key, KEPT_SECONDS);
     const members = await client.scard(this.#key);
@@ -69,7 +69,7 @@ export class Wait {
   async endFailed(id: string, queue: JobQueue): Promise<void> {
     const job = await queue.getJob(id);
     const counts = countsIn(job?.progress);
-    const failure = (job && failureOf(job)) ?? { code: 'bug', retryable: false };
+    const failure = (job && jobErrorOf(job)) ?? { code: 'bug', retryable: false };
     const isTold = failure.code !== 'job-stalled' && Object.keys(counts).length > 0;
     await this.end(id, { ...(isTold ? counts : countsOfFailure(failure)), failedJobs: 1 });
   }
