@@ -3,6 +3,7 @@ import type { AnswerRules } from '../http/exchange-hosts.js';
 import type { Body, BodyFormat } from '../model/fetch.js';
 import type { Cadence, Market, Period, Series } from '../model/task.js';
 import type { HaltFacts } from './facts.js';
+import type { Assets } from './pairs.js';
 import type { ExchangeSpec } from './exchange-spec.js';
 import type { RestApi } from './rest-api.js';
 
@@ -12,6 +13,8 @@ export interface Exchange extends ExchangeSpec {
   readonly rest: RestApi;
   /** Times without trades in a whole market. */
   halts(): readonly HaltFacts[];
+  /** Base and quote asset by symbol, from the text of a saved answer about its symbols; undefined for any other text. */
+  parseAssets(text: string): ReadonlyMap<string, Assets> | undefined;
 }
 
 export interface Archive {

@@ -135,6 +135,7 @@ function sourceOf(url: string, program: Program): Exchange {
     answers: { readRefusal: () => ({}), usedPermits: () => 0 },
     rest: NO_REST,
     halts: () => [],
+    parseAssets: () => undefined,
   };
 }
 

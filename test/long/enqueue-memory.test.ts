@@ -11,7 +11,7 @@ import { addJobs } from '../../src/verbs/queue/add-jobs.js';
 import type { JobData } from '../../src/verbs/queue/job-data.js';
 import { openQueue } from '../../src/verbs/queue/open-queue.js';
 import { splitSeries } from '../../src/verbs/queue/enqueue.js';
-import { PendingJobs } from '../../src/verbs/queue/pending-jobs.js';
+import { PendingJobs } from '../../src/verbs/queue/wait-for-jobs.js';
 import { SETTINGS } from '../helpers/conversion.js';
 import { HAS_REDIS, NEEDS_REDIS, startRedis, type RedisProcess } from '../helpers/redis-server.js';
 

@@ -16,6 +16,7 @@ import type { Addresses, RestApi, RestContext } from '../rest-api.js';
 import {
   exchangeInfo,
   isPerpetual,
+  parseAssets,
   parseHeldInfo,
   weightBucket,
   type ExchangeInfo,
@@ -34,6 +35,7 @@ export function loadBinance(): Exchange {
     answers: BINANCE_ANSWERS,
     rest: binanceRest(facts.hosts),
     halts: () => (halts ??= readFacts('halts.json')),
+    parseAssets,
   };
 }
 

@@ -20,8 +20,8 @@ import { stateFolder } from '../../files/environment.js';
 import type { SessionFlag, VerbRequest } from '../../plan/options/verb-request.js';
 import { mostInFlight } from '../../run/queue/concurrency.js';
 import { exchangeHosts } from '../../exchange/routes.js';
-import { bucketResult, checkFolder, checkLock } from './check-folder.js';
-import { checkRedis, checkVersions, asResult, checkBans, checkClock, clearBans } from './check-machine.js';
+import { asResult, bucketResult, checkBans, checkClock, checkFolder, checkLock } from './check-machine.js';
+import { checkRedis, checkVersions, clearBans } from './check-machine.js';
 import type { CheckResult, Status } from './check-machine.js';
 import { checkHosts, checkProxy, LONGEST_PERMIT_WAIT_MS, type HostChecks } from './check-hosts.js';
 

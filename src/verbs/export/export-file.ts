@@ -99,7 +99,7 @@ export function heldDaysOf(sources: readonly SeriesRows[], after = 0): number[] 
 }
 
 /** The part of a source on one day. `before`: also the rows of this many days before. */
-export function sourceOnDay(source: SeriesRows, day: number, before = 0): SeriesRows {
+export function onDay(source: SeriesRows, day: number, before = 0): SeriesRows {
   const range = { from: day - before, to: day + 1 };
   // Series may have a file for each of thousands of days.
   const near = source.files.filter(({ days }) => days.from <= range.to && days.to >= range.from);

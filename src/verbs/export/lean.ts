@@ -5,7 +5,7 @@
 import { instantExpression } from '../../convert/columns.js';
 import { safeName } from '../../lake/safe-names.js';
 import { dayText } from '../../model/calendar.js';
-import { csvForm, heldDaysOf, sourceOnDay, rowOrder } from './export-file.js';
+import { csvForm, heldDaysOf, onDay, rowOrder } from './export-file.js';
 import type { ExportProgram, ExportFile, Refused, SeriesRows } from './export-file.js';
 
 const RESOLUTIONS: Readonly<Record<string, string>> = {
@@ -65,11 +65,6 @@ function exportFilesOf(source: SeriesRows, exchange: string): ExportFile[] {
     const date = dayText(day).replaceAll('-', '');
     const member = `${date}_${name}_${resolution}_${type}.csv`;
     const sinceMidnight = `epoch_us(${time}) // 1000 % 86400000`;
-    return fileOf(
-      `${resolution}/${name}/${date}_${type}.zip`,
-      sourceOnDay(source, day),
-      sinceMidnight,
-      member,
-    );
+    return fileOf(`${resolution}/${name}/${date}_${type}.zip`, onDay(source, day), sinceMidnight, member);
   });
 }

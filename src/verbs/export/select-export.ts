@@ -9,7 +9,6 @@ import type { HeldFlag, RangeFlag, VerbRequest } from '../../plan/options/verb-r
 import { givenRange } from '../../plan/select/date-range.js';
 import { filterHeldSeries, readVerbLake, selectGiven } from '../../plan/select/held-series.js';
 import { isAll } from '../../plan/select/select-datasets.js';
-import { parseAssets } from '../../exchange/binance/exchange-info.js';
 import { reasonOf } from '../../text/path-faults.js';
 import { absolutePath, shownPath } from '../../text/printable.js';
 import { heldDaysOf, lakeFilesOf } from './export-file.js';
@@ -94,6 +93,7 @@ const pairName = ({ market, symbol }: Series): string => `${market} ${symbol.rep
 async function assetsOf({
   resolved: { options },
   surroundings,
+  exchange,
 }: VerbRequest<'exchange-info'>): Promise<ProgramInput['assets']> {
   if (options.exchangeInfo === undefined) return new Map();
   const path = absolutePath(options.exchangeInfo, surroundings.home);
@@ -103,7 +103,7 @@ async function assetsOf({
       'name a file with an answer of exchangeInfo',
     );
   });
-  const assets = parseAssets(text);
+  const assets = exchange.parseAssets(text);
   if (assets !== undefined) return assets;
   throw usage(
     `--exchange-info ${shownPath(path)} is not an answer of exchangeInfo: it has no list of symbols with baseAsset and quoteAsset`,
@@ -115,33 +115,27 @@ async function assetsOf({
  * Yields the files of the selected series group by group, with the series that are left out. A series with a file that cannot be read would
  * have a hole that nothing shows, so it is left out.
  */
-export async function* exportGroups({
-  request,
-  program,
-  assets,
-  selected,
-  range,
-  catalogue,
-}: ExportSelection) {
-  const { exchange, resolved } = request;
+export async function* exportGroups(selection: ExportSelection) {
+  const { program, assets, selected, range, catalogue } = selection;
+  const { exchange, resolved } = selection.request;
   const nameOf = (series: Series): string =>
     program.groupBy === 'pair' ? pairName(series) : layerName(series);
   const taken = new Set<string>();
   for (const group of grouped(selected, nameOf).values()) {
     // Bars come last.
-    const series = group.toSorted((a, b) => Number(a.dataset === 'bars') - Number(b.dataset === 'bars'));
+    const members = group.toSorted((a, b) => Number(a.dataset === 'bars') - Number(b.dataset === 'bars'));
     const sources: SeriesRows[] = [];
     const refused: Refused[] = [];
-    for await (const { series: one, spec, files, fault } of catalogue.series(series)) {
-      const refuse = (reason: string): void => void refused.push({ series: one, reason, isFault: true });
+    for await (const { series, spec, files, fault } of catalogue.series(members)) {
+      const refuse = (reason: string): void => void refused.push({ series, reason, isFault: true });
       if (spec === undefined) refuse('this version of cryptodl does not know the dataset');
       else if (fault !== undefined) refuse(fault);
       else if (files.length === 0) refuse('the lake has no Parquet or CSV files of it');
-      else sources.push({ series: one, spec, files, range });
+      else sources.push({ series, spec, files, range });
     }
-    const held = sources.filter((source) => lakeFilesOf(source).length > 0);
-    const files = program.files({ exchange, sources: held, options: resolved.options, assets });
-    yield { series, items: [...refused, ...oneForEachPath(files, taken)] };
+    const withRows = sources.filter((source) => lakeFilesOf(source).length > 0);
+    const files = program.files({ exchange, sources: withRows, options: resolved.options, assets });
+    yield { series: members, items: [...refused, ...oneForEachPath(files, taken)] };
   }
 }
 
@@ -153,18 +147,17 @@ function oneForEachPath(
   candidates: readonly (ExportFile | Refused)[],
   taken: Set<string>,
 ): readonly (ExportFile | Refused)[] {
-  const all = candidates.flatMap((one) => ('path' in one ? [{ ...one, days: heldDaysOf(one.sources) }] : []));
+  const all = candidates.flatMap((file) =>
+    'path' in file ? [{ ...file, days: heldDaysOf(file.sources) }] : [],
+  );
   const chosen = new Map<string, (typeof all)[number]>();
-  for (const one of all.toSorted((a, b) => b.days.length - a.days.length))
-    if (!taken.has(one.path) && !chosen.has(one.path)) chosen.set(one.path, one);
+  for (const file of all.toSorted((a, b) => b.days.length - a.days.length))
+    if (!taken.has(file.path) && !chosen.has(file.path)) chosen.set(file.path, file);
   const written = new Set([...chosen.values()].flatMap(({ sources }) => sources.map(({ series }) => series)));
   const refused = new Map<Series, Refused>();
-  for (const one of candidates) if ('reason' in one) refused.set(one.series, one);
-  for (const {
-    path,
-    days,
-    sources: [source],
-  } of all) {
+  for (const file of candidates) if ('reason' in file) refused.set(file.series, file);
+  for (const { path, days, sources } of all) {
+    const [source] = sources;
     const other = chosen.get(path);
     if (source === undefined || (other !== undefined && written.has(source.series))) continue;
     if (days.every((day) => other?.days.includes(day))) continue;

@@ -7,7 +7,7 @@ import { printLines } from '../../text/printable.js';
 import { idOf, type JobQueue, type NewJob, type QueuedJob } from './bullmq.js';
 import { jobId, jobData, MOST_CHARACTERS, type FailedObject, type JobData } from './job-data.js';
 import type { CommandQueue } from './open-queue.js';
-import type { PendingJobs } from './pending-jobs.js';
+import type { PendingJobs } from './wait-for-jobs.js';
 import type { Clock } from '../../model/clock.js';
 import { CryptodlError, type ErrorCode } from '../../model/errors.js';
 import { ERROR_TRAITS } from '../../model/error-codes.js';

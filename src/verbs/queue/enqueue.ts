@@ -19,8 +19,7 @@ import { addJobs } from './add-jobs.js';
 import { loadBullMq } from './bullmq.js';
 import { JOB_VERBS, jobOptions, namedLake, jobData, type JobData, type JobVerb } from './job-data.js';
 import { redisAddress, withQueue, type CommandQueue } from './open-queue.js';
-import { waitForJobs, type WaitFlag } from './wait-for-jobs.js';
-import { PendingJobs } from './pending-jobs.js';
+import { PendingJobs, waitForJobs, type WaitFlag } from './wait-for-jobs.js';
 import { findDataset, defaultPartition } from '../../exchange/exchange-spec.js';
 import type { Exchange } from '../../exchange/exchange.js';
 import type { Series } from '../../model/task.js';
@@ -90,13 +89,7 @@ async function addAll(
   const pendingJobs = options.wait ? new PendingJobs(open) : undefined;
   await pendingJobs?.begin();
   try {
-    const { jobs: added, fresh } = await addJobs(jobs, {
-      open,
-      signals,
-      pendingJobs,
-      options,
-      io,
-    });
+    const { jobs: added, fresh } = await addJobs(jobs, { open, signals, pendingJobs, options, io });
     const known = added === fresh ? '' : `, ${numberText(added - fresh)} of them since an earlier command`;
     const where = `in the queue ${open.name} at ${shownRedis(open.address)}${known}`;
     if (options.json)

@@ -2,9 +2,7 @@
 import { EventEmitter } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import type { OpenQueue } from '../../../src/verbs/queue/open-queue.js';
-import { PendingJobs } from '../../../src/verbs/queue/pending-jobs.js';
-import { waitForJobs } from '../../../src/verbs/queue/wait-for-jobs.js';
-import type { Waiting } from '../../../src/verbs/queue/wait-for-jobs.js';
+import { PendingJobs, waitForJobs, type Waiting } from '../../../src/verbs/queue/wait-for-jobs.js';
 import { IdleClock } from '../../helpers/idle-clock.js';
 
 interface FakeJob {
