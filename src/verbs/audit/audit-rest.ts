@@ -48,13 +48,13 @@ export async function* auditRest(
   const selected = (await selectGiven(held, request)).filter((series) => series.interval !== undefined);
   const catalogue = openCatalogue(paths.root, exchange, stop.signal);
   let compared = 0;
-  for await (const one of catalogue.series(selected)) {
-    const periods = heldPeriods(session, one);
+  for await (const heldSeries of catalogue.series(selected)) {
+    const periods = heldPeriods(session, heldSeries);
     if (periods === undefined) continue;
     compared += 1;
-    if (one.fault !== undefined) {
-      const failed = new Map([[seriesName(one.series), new CryptodlError('disk', one.fault)]]);
-      yield { ...NOTHING_COMPARED, series: one.series, month: '', failed };
+    if (heldSeries.fault !== undefined) {
+      const failed = new Map([[seriesName(heldSeries.series), new CryptodlError('disk', heldSeries.fault)]]);
+      yield { ...NOTHING_COMPARED, series: heldSeries.series, month: '', failed };
     }
     yield* auditSeries(session, catalogue, drawn(periods, sample), engine);
   }

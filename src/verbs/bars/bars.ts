@@ -29,7 +29,7 @@ export async function bars(command: VerbCall<BarsFlag | 'json' | 'quiet'>): Prom
   const { io, operand = '', resolved } = command;
   const { dryRun, json, quiet } = resolved.options;
   return withSignals(command, async (request) => {
-    const startedAt = io.clock.monotonic();
+    const startedAtMs = io.clock.monotonic();
     const progress = progressPrinter(resolved.options, io);
     let made = 0;
     const onMonth = (): void => {
@@ -49,7 +49,7 @@ export async function bars(command: VerbCall<BarsFlag | 'json' | 'quiet'>): Prom
         printLines(io.stderr, [lineOf(series)]);
     }
     const exitCode = exitCodeOfFindings({ lasting: sums.failed > 0 });
-    const elapsedMs = Math.round(io.clock.monotonic() - startedAt);
+    const elapsedMs = Math.round(io.clock.monotonic() - startedAtMs);
     if (json) await writeData(io, [{ event: 'summary', dryRun, ...sums, exitCode, elapsedMs }]);
     if (!quiet || sums.failed > 0) printLines(io.stderr, closing(sums, dryRun ? undefined : elapsedMs));
     return exitCode;

@@ -162,7 +162,7 @@ async function checkDisks(request: VerbRequest<Flag>): Promise<readonly CheckRes
   const paths = lakePaths(absolutePath(options.out, home));
   const { root } = paths;
   const inside = refuseLinkedFolders(paths);
-  const of = (check: string, found: Promise<CheckResult>): Promise<CheckResult> =>
+  const resultOf = (check: string, found: Promise<CheckResult>): Promise<CheckResult> =>
     asResult(check, found, signal);
   const out = async (): Promise<CheckResult> => {
     await inside;
@@ -171,12 +171,12 @@ async function checkDisks(request: VerbRequest<Flag>): Promise<readonly CheckRes
     return checkFolder('out', root, paths.staging);
   };
   const found = await Promise.all([
-    of('out', out()),
+    resultOf('out', out()),
     ...(options.tempDir === undefined
       ? []
-      : [of('temp', checkFolder('temp', absolutePath(options.tempDir, home)))]),
-    of('state', checkFolder('state', stateFolder(options, surroundings))),
+      : [resultOf('temp', checkFolder('temp', absolutePath(options.tempDir, home)))]),
+    resultOf('state', checkFolder('state', stateFolder(options, surroundings))),
   ]);
   const lock = inside.then(() => checkLock(paths));
-  return [...found, await of('lock', lock)];
+  return [...found, await resultOf('lock', lock)];
 }

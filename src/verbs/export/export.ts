@@ -95,7 +95,7 @@ async function writeFiles(
   const { json, quiet, dryRun, requireComplete } = resolved.options;
   const tally = new ExportTally();
   const progress = progressPrinter(resolved.options, io);
-  const startedAt = io.clock.monotonic();
+  const startedAtMs = io.clock.monotonic();
   for await (const item of exportLake(selection, target)) {
     tally.add(item);
     progress(() => tally.text());
@@ -110,7 +110,7 @@ async function writeFiles(
       await writeData(io, [tabbed([outcome === 'planned' ? 'write' : outcome, file, text ?? []].flat())]);
     }
   }
-  const elapsedMs = Math.round(io.clock.monotonic() - startedAt);
+  const elapsedMs = Math.round(io.clock.monotonic() - startedAtMs);
   const exitCode = tally.exitCode(requireComplete);
   const { files, rows, bytes, refused } = tally;
   const summary = { dryRun, files, rows, bytes, leftOut: refused.length, elapsedMs, exitCode };

@@ -24,8 +24,8 @@ export async function seriesOfSymbol(
   { resolved: { options }, read }: VerbRequest<'out' | 'symbols'>,
 ): Promise<Series[]> {
   if (held.length === 0) throw nothingHeld(options.out);
-  const given = operand === undefined ? options.symbols : parseSymbols(operand, 'plot');
-  const patterns = await readPatterns(given ?? parseSymbols('all', 'plot'), read);
+  const symbolList = operand === undefined ? options.symbols : parseSymbols(operand, 'plot');
+  const patterns = await readPatterns(symbolList ?? parseSymbols('all', 'plot'), read);
   const known = [...new Set(held.map(({ symbol }) => symbol))].sort();
   const what = listText(new Set(held.map(layerName)), 3);
   const symbols = selectSymbols(patterns, [], known, { what, owner: options.out });

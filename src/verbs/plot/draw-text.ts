@@ -68,9 +68,9 @@ function filled(parts: readonly string[], columns: number): string[] {
 function drawAxes({ chart, grid, stepWidth, width, priceRows, volumeRows }: Area): void {
   const bottom = priceRows + volumeRows;
   for (let row = 0; row < bottom; row += 1) grid.put(width, row, '│', 'grey');
-  const held = new Set(chart.bars.map(({ at }) => at));
+  const stepsWithRows = new Set(chart.bars.map(({ at }) => at));
   for (let column = 0; column < width; column += 1)
-    grid.put(column, bottom, held.has(Math.floor(column / stepWidth)) ? '─' : '╌', 'grey');
+    grid.put(column, bottom, stepsWithRows.has(Math.floor(column / stepWidth)) ? '─' : '╌', 'grey');
   grid.put(width, bottom, '┘', 'grey');
   for (const { index, text } of timeTicks(chart.grid, stepWidth)) {
     const column = index * stepWidth;

@@ -67,13 +67,13 @@ export async function readHeldSymbols(catalogue: Catalogue, selected: readonly S
     if (fault !== undefined) throw new CryptodlError('disk', `${seriesName(series)}: ${fault}`);
     bySymbol.set(series.symbol, [...(bySymbol.get(series.symbol) ?? []), { series, files }]);
   }
-  const held = [...bySymbol].map(([symbol, parts]) => {
+  const heldSymbols = [...bySymbol].map(([symbol, parts]) => {
     const files = parts.flatMap((part) => part.files);
     return { symbol, parts, days: inOrder(files.flatMap((file) => daysOf(file, dayStart))) };
   });
-  const marketDays = inOrder(held.flatMap(({ days }) => days));
+  const marketDays = inOrder(heldSymbols.flatMap(({ days }) => days));
   const placeOf = new Map(marketDays.map((day, at) => [day, at]));
-  const symbols = held.flatMap(({ symbol, parts, days }) =>
+  const symbols = heldSymbols.flatMap(({ symbol, parts, days }) =>
     days.length === 0 ? [] : [{ symbol, parts, listings: listingsOf(days, placeOf) }],
   );
   return { symbols, marketDays };

@@ -75,16 +75,16 @@ function periodStarts(
   { every, window, minAge, from, to, market, options }: RankingTerms,
   marketDays: readonly number[],
 ): number[] {
-  const held = { first: marketDays[0] ?? Infinity, last: marketDays.at(-1) ?? -Infinity };
+  const heldDays = { first: marketDays[0] ?? Infinity, last: marketDays.at(-1) ?? -Infinity };
   const lookback = Math.max(window, minAge);
-  const latest = calendarStart(held.last + 1, every);
+  const latest = calendarStart(heldDays.last + 1, every);
   // Without --from, the first period with a full window.
-  const full = nextCalendarStart(calendarStart(held.first + lookback - 1, every), every);
+  const full = nextCalendarStart(calendarStart(heldDays.first + lookback - 1, every), every);
   const first = from === undefined ? full : calendarStart(from, every);
   const last = to === undefined ? latest : Math.min(calendarStart(to, every), latest);
-  if (first > last || last <= held.first)
+  if (first > last || last <= heldDays.first)
     throw usage(
-      `${options.out} ${market} ${DATASET} has the days ${dayText(held.first)} … ${dayText(held.last)}, and no ${every} of the range begins after ${countText(lookback, 'day')} of them`,
+      `${options.out} ${market} ${DATASET} has the days ${dayText(heldDays.first)} … ${dayText(heldDays.last)}, and no ${every} of the range begins after ${countText(lookback, 'day')} of them`,
       'change --from or --to, give a shorter --window or --min-age, or download earlier days',
     );
   const starts: number[] = [];
