@@ -20,12 +20,12 @@ export function parseCommandLine(
     return undefined;
   }
   const isOfProgram = first === 'help' || HELP_FLAGS.has(first);
-  const named = isOfProgram && (second === undefined || second.startsWith('-'));
+  const isHelpOfProgram = isOfProgram && (second === undefined || second.startsWith('-'));
   const printHelp = (verb: VerbSpec | undefined, given: readonly string[]): undefined => {
     const tier: Tier = given.includes('--help-all') ? 'all' : 'brief';
     stdout.write(helpText(verb, verbs, tier, stdout.columns));
   };
-  if (named) return printHelp(undefined, argv);
+  if (isHelpOfProgram) return printHelp(undefined, argv);
   const { verb, words } = readVerb(isOfProgram ? argv.slice(1) : argv, verbs);
   const end = words.indexOf('--');
   const own = end < 0 ? words : words.slice(0, end);

@@ -20,6 +20,8 @@ interface Details {
   readonly hint?: string | undefined;
   /** What a proxy did, for messages that name the proxy themselves: `answered 407 to …`. */
   readonly proxyFault?: string | undefined;
+  /** What a host did, for lines that name the host themselves: `answered 503`. */
+  readonly fromHost?: { readonly host: string; readonly fault: string } | undefined;
   /** The rejected body, for the quarantine. */
   readonly evidence?: FetchResponse | undefined;
   /** The received part of an incomplete body; the next attempt resumes after it. */
@@ -50,6 +52,7 @@ export class CryptodlError extends Error {
   readonly retryAfterMs: number | undefined;
   readonly hint: string | undefined;
   readonly proxyFault: string | undefined;
+  readonly fromHost: Details['fromHost'];
   readonly evidence: FetchResponse | undefined;
   readonly location: string | undefined;
   readonly over: AbortSignal | undefined;
@@ -149,6 +152,17 @@ export const FALLBACK_CODES: ReadonlySet<unknown> = new Set<ErrorCode>([
   'banned',
   'address-blocked',
 ]);
+
+/** An error whose message begins with the host and what it did. `colon`: the fault is a text of a library. */
+export function hostError(
+  code: ErrorCode,
+  host: string,
+  fault: string,
+  details: Details = {},
+  colon: ':' | '' = '',
+): CryptodlError {
+  return new CryptodlError(code, `${host}${colon} ${fault}`, { ...details, fromHost: { host, fault } });
+}
 
 /** The error for wrong input of the user, with the next step. Exit code 2. */
 export function usage(message: string, hint?: string): CryptodlError {

@@ -145,6 +145,8 @@ describe('hosts', () => {
       next: containing(next),
       found: containing(`(${code})`),
     });
+    // Each printed line begins with the host.
+    expect(found.of('rest')[1]?.found).not.toContain(hostOf(served.urlOf('dapi')));
   });
 
   it('a ban announced by REST is recorded for later runs, and ends requests', async () => {

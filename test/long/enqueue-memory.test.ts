@@ -11,7 +11,7 @@ import { addJobs } from '../../src/verbs/queue/add-jobs.js';
 import type { JobData } from '../../src/verbs/queue/job-data.js';
 import { openQueue } from '../../src/verbs/queue/open-queue.js';
 import { splitSeries } from '../../src/verbs/queue/enqueue.js';
-import { Wait } from '../../src/verbs/queue/wait.js';
+import { PendingJobs } from '../../src/verbs/queue/wait-for-jobs.js';
 import { SETTINGS } from '../helpers/conversion.js';
 import { HAS_REDIS, NEEDS_REDIS, startRedis, type RedisProcess } from '../helpers/redis-server.js';
 
@@ -59,17 +59,17 @@ describe.skipIf(!HAS_REDIS)(`the memory of enqueue${NEEDS_REDIS}`, { timeout: 12
       const split = { verb: 'vision', exchange: loadBinance(), today: dayOf('2026-01-01') } as const;
       const jobs = splitSeries(requests, { ...split, shared: { out: ['s3://lake/data'] }, orders: [] });
       const open = await openQueue({ redis: server.address, queue: 'main' }, 'enqueue', () => undefined);
-      const wait = isWaitedFor ? new Wait(open) : undefined;
-      await wait?.begin();
+      const pendingJobs = isWaitedFor ? new PendingJobs(open) : undefined;
+      await pendingJobs?.begin();
       const { jobs: added } = await addJobs(watched(jobs), {
         open,
-        wait,
+        pendingJobs,
         options: { priority: 'normal', maxWaiting: SYMBOLS * MONTHS, quiet: false },
         // The queue is never full, so nothing is printed.
         io: { clock: systemClock, stderr: new Writable() },
         signals: new AbortController(),
       });
-      await wait?.close();
+      await pendingJobs?.close();
       expect([added, (await open.queue.getJobCounts('prioritized'))['prioritized']]).toEqual([
         SYMBOLS * MONTHS,
         SYMBOLS * MONTHS,

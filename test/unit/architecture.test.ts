@@ -45,7 +45,7 @@ const READ_MANIFESTS = [
 ];
 const MANIFEST_MODULES = /\/(?:(?:inspect-|read-)?manifest|manifests|held-objects)\.js$/;
 
-/** Each third-party package has one owner; the second name of a row needs its reason. */
+/** The owner files of each third-party package. The second name of a row needs its reason. */
 const OWNERS: Readonly<Record<string, readonly string[]>> = {
   // The connections, the package and its errors, and the values of streamed rows.
   '@duckdb/node-api': ['convert/duckdb.ts', 'convert/load-duckdb.ts', 'convert/stream-rows.ts'],
@@ -76,7 +76,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   ],
   yaml: ['plan/options/config-file.ts'],
   yauzl: ['exchange/zip/zip-entry.ts'],
-  yazl: ['verbs/export/write-rows.ts'],
+  yazl: ['verbs/export/write-file.ts'],
 };
 
 /**
@@ -198,7 +198,7 @@ interface SourceFile {
 const files = sourceFiles(SRC).map(scan);
 
 describe('src', () => {
-  it('imports only downward, and verbs nothing of each other', () => {
+  it('imports only from lower rooms, and no verb imports another verb', () => {
     const wrong = files.flatMap((file) =>
       filesImported(file)
         .filter((target) => !mayImport(file.path, target))
@@ -207,7 +207,7 @@ describe('src', () => {
     expect(wrong).toEqual([]);
   });
 
-  it('reads manifests in the catalogue and in the folders that write a lake only', () => {
+  it('reads manifests only in the catalogue and in the folders that write a lake', () => {
     const readers = files.filter(({ imports }) => imports.some((path) => MANIFEST_MODULES.test(path)));
     const folders = new Set(readers.map(({ path }) => unitOf(path)));
     folders.delete('lake');
@@ -227,7 +227,7 @@ describe('src', () => {
     expect(folders.map(({ name }) => name).filter((name) => !(name in NUMBERS))).toEqual([]);
   });
 
-  it('has no more lines in a room than the table says, and not many fewer', () => {
+  it('has no more lines in a folder than the table allows, and at most 100 fewer', () => {
     const lines: Record<string, number> = {};
     for (const file of files) lines[unitOf(file.path)] = (lines[unitOf(file.path)] ?? 0) + file.lines;
     const right = Object.entries(lines).map(([room, count]) => {
@@ -238,7 +238,7 @@ describe('src', () => {
     expect(LINES).toEqual(Object.fromEntries(right));
   });
 
-  it('uses each noun for its types only, and no other noun for an exchange or a connection of DuckDB', () => {
+  it('uses each noun only for values of its types, and no other noun for an exchange or a connection of DuckDB', () => {
     const wrong = files.flatMap(({ path, typedNames }) =>
       typedNames
         .filter(([name, type]) => NOUNS[name]?.test(type) === false || (NOUN_OF[type] ?? name) !== name)
@@ -268,7 +268,7 @@ describe('src', () => {
     expect(cycles(imports)).toEqual([]);
   });
 
-  it('has one owner for each third-party package', () => {
+  it('imports each third-party package only in its owner files', () => {
     const found: Record<string, string[]> = {};
     for (const { path, imports } of files) {
       for (const name of new Set(imports.filter(isThirdParty).map(packageOf)))
@@ -281,7 +281,7 @@ describe('src', () => {
     expect(pathsWhere((file) => file.hasDefaultExport)).toEqual([]);
   });
 
-  it('has no barrels: nothing is exported from a file that does not make it, but by the package itself', () => {
+  it('exports a name only from the file that declares it, and from the file of the package', () => {
     expect(
       pathsWhere((file) => file.path !== PACKAGE && (file.reexports || file.path.endsWith('index.ts'))),
     ).toEqual([]);
@@ -291,22 +291,22 @@ describe('src', () => {
     expect(pathsWhere((file) => !file.hasHeader)).toEqual([]);
   });
 
-  it('has no folder for things without a place', () => {
+  it('has no folder with a name like utils or helpers', () => {
     const folders = files.flatMap(({ path }) => path.split('/').slice(0, -1));
     expect(folders.filter((name) => NO_FOLDERS.includes(name))).toEqual([]);
   });
 
-  it('reads the environment only where the process becomes an Io', () => {
+  it('reads the environment only in process.ts and, for buckets, in the library', () => {
     expect(pathsWhere((file) => file.readsEnvironment)).toEqual(READS_ENVIRONMENT);
   });
 
-  it('writes to stdout and stderr only where control characters are escaped and passwords masked', () => {
+  it('writes to stdout and stderr only in two files, which escape control characters and mask passwords', () => {
     const writes = /\bstd(?:out|err)\.write\(/;
     const writing = pathsWhere(({ path }) => writes.test(readFileSync(join(SRC, path), 'utf8')));
     expect(writing).toEqual(WRITES_TO_STREAMS);
   });
 
-  it('ARCHITECTURE.md has a line for each folder, in at most 120 lines', () => {
+  it('has each of its folders in ARCHITECTURE.md, which has at most 120 lines', () => {
     const map = readFileSync(join(SRC, '../ARCHITECTURE.md'), 'utf8');
     const folders = new Set(files.flatMap(({ path }) => folderOf(path) ?? []));
     expect([...folders].filter((folder) => !map.includes(`src/${folder}/`))).toEqual([]);

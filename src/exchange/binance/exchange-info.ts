@@ -79,7 +79,7 @@ export function isPerpetual(market: Market, symbol: string): boolean {
   return market === 'cm' ? symbol.endsWith('_PERP') : !symbol.includes('_');
 }
 
-/** Base and quote asset by symbol, from the text of a saved answer; undefined for any other text. */
+/** For `RestApi.assetsIn`. */
 export function parseAssets(text: string): ReadonlyMap<string, Assets> | undefined {
   const { symbols } = fieldsOf(parseJson(text));
   if (!Array.isArray(symbols)) return undefined;

@@ -2,6 +2,7 @@
 import {
   CryptodlError,
   errnoOf,
+  hostError,
   NO_CONNECTION,
   LONGEST_WAIT_DAYS,
   LONGEST_WAIT_MS,
@@ -66,10 +67,9 @@ export function mapWireError(error: Error, url: string, proxy?: URL): Error {
     const message = `the proxy ${proxy.host} ${proxyFault}`;
     return new CryptodlError('proxy-unreachable', message, { cause: error, hint: PROXY_HINT, proxyFault });
   }
-  return new CryptodlError(kind, `${new URL(url).host}: ${detail}`, {
-    cause: error,
-    ...(kind === 'tls-failed' ? { hint: OUT_OF_TIME.has(code) ? CLOCK_HINT : TRUST_HINT } : {}),
-  });
+  const hint = OUT_OF_TIME.has(code) ? CLOCK_HINT : TRUST_HINT;
+  const details = { cause: error, ...(kind === 'tls-failed' ? { hint } : {}) };
+  return hostError(kind, new URL(url).host, detail, details, ':');
 }
 
 /** Names of certificate errors that depend on the clock of this machine. */
@@ -136,7 +136,7 @@ export function statusError(
   const reason =
     code === 'location-restricted' ? ': it does not serve the location of this IP address' : given;
   const clamped = isAbsurd ? ` (it asks for a longer wait than ${LONGEST_WAIT_DAYS} days)` : '';
-  return new CryptodlError(code, `${host} answered ${status}${reason}${clamped}`, {
+  return hostError(code, host, `answered ${status}${reason}${clamped}`, {
     retryAfterMs: waitMs,
     location,
     hint: refusal.hint,

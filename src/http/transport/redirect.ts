@@ -1,5 +1,5 @@
 /** Follows redirects within one attempt: to the same host or a host of the run, never from https to http. */
-import { CryptodlError } from '../../model/errors.js';
+import { CryptodlError, hostError } from '../../model/errors.js';
 import type { Layer } from '../../model/fetch.js';
 
 const MOST = 3;
@@ -16,11 +16,9 @@ export function redirectLayer(hosts: ReadonlySet<string>): Layer {
         if (!(error instanceof CryptodlError) || error.location === undefined) throw error;
         url = target(url, error, error.location, hosts);
         if (followed === MOST)
-          throw new CryptodlError(
-            'redirect-refused',
-            `${new URL(url).host} redirects more than ${MOST} times`,
-            { cause: error },
-          );
+          throw hostError('redirect-refused', new URL(url).host, `redirects more than ${MOST} times`, {
+            cause: error,
+          });
       }
     }
   };
@@ -28,9 +26,7 @@ export function redirectLayer(hosts: ReadonlySet<string>): Layer {
 
 function target(from: string, cause: CryptodlError, location: string, hosts: ReadonlySet<string>): string {
   const refuse = (reason: string): CryptodlError =>
-    new CryptodlError('redirect-refused', `${new URL(from).host} redirects to ${location}, ${reason}`, {
-      cause,
-    });
+    hostError('redirect-refused', new URL(from).host, `redirects to ${location}, ${reason}`, { cause });
   if (!URL.canParse(location, from)) throw refuse('which is not an address');
   const there = new URL(location, from);
   const here = new URL(from);

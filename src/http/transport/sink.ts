@@ -2,7 +2,7 @@
 import { createHash, hash, type Hash } from 'node:crypto';
 import { open, type FileHandle } from 'node:fs/promises';
 import { writeAllChunks } from '../../files/disk.js';
-import { CryptodlError } from '../../model/errors.js';
+import { hostError, type CryptodlError } from '../../model/errors.js';
 import type { FetchRequest, FetchResponse, PartialBody } from '../../model/fetch.js';
 
 const WRITE_BYTES = 1024 * 1024;
@@ -142,7 +142,7 @@ export function strongEtag(headers: Headers): string | undefined {
 /** The error for a 206 that does not continue `partial`; undefined if it does. */
 export function refuseRange(url: string, partial: PartialBody, headers: Headers): CryptodlError | undefined {
   const { host } = new URL(url);
-  const refuse = (problem: string): CryptodlError => new CryptodlError('http-protocol', `${host} ${problem}`);
+  const refuse = (problem: string): CryptodlError => hostError('http-protocol', host, problem);
   const range = headers['content-range'] ?? '';
   const { first, last, total } =
     /^bytes (?<first>\d+)-(?<last>\d+)\/(?<total>\d+)$/.exec(range)?.groups ?? {};

@@ -1,6 +1,6 @@
 /** The deadlines of one attempt. */
 import type { Clock } from '../../model/clock.js';
-import { CryptodlError, type ErrorCode } from '../../model/errors.js';
+import { hostError, type ErrorCode } from '../../model/errors.js';
 import { hostOf, type Layer, type Sign } from '../../model/fetch.js';
 import { Watch, type Deadlines } from './attempt-watch.js';
 
@@ -69,7 +69,7 @@ export function timeoutLayer(clock: Clock, options: Deadlines): Layer {
     context.signal.throwIfAborted();
     const expiry = expiries.begin(context.signal);
     const expire = (code: ErrorCode, text: string): void =>
-      expiry.end(new CryptodlError(code, `${hostOf(request.url)}: ${text}`));
+      expiry.end(hostError(code, hostOf(request.url), text, {}, ':'));
     const sentBytes = request.sends?.length ?? 0;
     const expectedMs = (((request.expect?.bytes ?? 0) + sentBytes) / SLOWEST_BYTES_PER_SECOND) * 1000;
     const totalTimeoutMs = options.totalTimeoutMs + expectedMs;

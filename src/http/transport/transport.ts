@@ -2,7 +2,7 @@
 import { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import type { Clock } from '../../model/clock.js';
-import { CryptodlError } from '../../model/errors.js';
+import { CryptodlError, hostError } from '../../model/errors.js';
 import { hostOf } from '../../model/fetch.js';
 import type { Fetch, FetchContext, FetchRequest, FetchResponse, PartialBody } from '../../model/fetch.js';
 import type { Bandwidth } from './bandwidth.js';
@@ -114,17 +114,14 @@ class AttemptHandler implements Dispatcher.DispatchHandler {
   #refuseBody(): CryptodlError | undefined {
     const encoding = this.#headers['content-encoding'] ?? 'identity';
     if (this.#hasObject() && encoding !== 'identity') {
-      const text = `${this.#host()} sent Content-Encoding ${encoding}, which was not requested`;
-      return new CryptodlError('body-encoded', text);
+      const fault = `sent Content-Encoding ${encoding}, which was not requested`;
+      return hostError('body-encoded', this.#host(), fault);
     }
     if (this.#status === 200 && Number(this.#headers['content-length']) > this.#maxBytes)
       return this.#tooLong();
     if (this.#status !== 206) return undefined;
     if (this.held === undefined)
-      return new CryptodlError(
-        'http-protocol',
-        `${this.#host()} answered 206 to a request for the whole body`,
-      );
+      return hostError('http-protocol', this.#host(), 'answered 206 to a request for the whole body');
     const refusal = refuseRange(this.request.url, this.held.partial, this.#headers);
     if (refusal !== undefined) return refusal;
     this.#sink = this.held.sink;
@@ -142,10 +139,7 @@ class AttemptHandler implements Dispatcher.DispatchHandler {
     this.#isTooLong = true;
     const listed = this.request.expect?.bytes;
     const expected = listed === undefined ? '' : `, the listing says ${listed}`;
-    return new CryptodlError(
-      'length-mismatch',
-      `${this.#host()} sent more than ${this.#maxBytes} bytes${expected}`,
-    );
+    return hostError('length-mismatch', this.#host(), `sent more than ${this.#maxBytes} bytes${expected}`);
   }
 
   #hasObject(): boolean {

@@ -7,11 +7,11 @@ const PROGRESS_MS = 10_000;
 
 /** Returns a function that prints the progress of long work, at most every ten seconds and never with `--quiet`. */
 export function progressPrinter({ quiet }: Options<'quiet'>, io: Io): (text: () => string) => void {
-  let printedAt = io.clock.monotonic();
+  let printedAtMs = io.clock.monotonic();
   return (text) => {
     const now = io.clock.monotonic();
-    if (quiet || now - printedAt < PROGRESS_MS) return;
-    printedAt = now;
+    if (quiet || now - printedAtMs < PROGRESS_MS) return;
+    printedAtMs = now;
     printLines(io.stderr, [`${text()} so far`]);
   };
 }

@@ -72,12 +72,12 @@ export class Mirrors {
 
 /** The folders of the selected series, relative to the folder of the exchange; none: all. */
 function partsOf({ lakePart }: VerbSpec, { options, origins }: Resolved<'dataset' | 'market'>): string[] {
-  const given = (name: 'market' | 'dataset'): readonly string[] =>
+  const givenValues = (name: 'market' | 'dataset'): readonly string[] =>
     origins[name] === 'default' || options[name].includes(ALL) ? [] : options[name];
   if (lakePart === 'klines of the markets') return options.market.map((market) => `${market}/klines`);
   if (lakePart === undefined) return [];
-  const datasets = given('dataset').map((dataset) => `/${safeName(dataset)}`);
-  return given('market').flatMap((market) =>
+  const datasets = givenValues('dataset').map((dataset) => `/${safeName(dataset)}`);
+  return givenValues('market').flatMap((market) =>
     (datasets.length === 0 ? [''] : datasets).map((dataset) => market + dataset),
   );
 }

@@ -43,11 +43,7 @@ export async function queryLake(
     if (isEmpty && LISTS_OF_VIEWS.some((name) => names.has(name))) throw noViews(root, held.map(tableName));
     for (const table of tables) await duckdb.run(await viewOf(table, range));
     await restrictAccess(duckdb, root);
-    const answer = await runQuery(duckdb, text, root).catch((error: unknown) => {
-      const isUnknown = error instanceof Error && error.message.startsWith('Table with name ');
-      throw isEmpty && isUnknown ? noViews(root, held.map(tableName)) : error;
-    });
-    return { ...answer, close };
+    return { ...(await runQuery(duckdb, text, root, isEmpty ? held : undefined)), close };
   } catch (error) {
     await close();
     throw error;
@@ -66,8 +62,16 @@ export async function* lakeViews(request: VerbRequest<QueryFlag>): AsyncGenerato
   for (const table of tables) yield `${await viewOf(table, shown.range, true)};\n`;
 }
 
-/** Rejects, also while rows are read: with usage errors for faults of the query, and with errors of disk, memory or interruption. */
-async function runQuery(duckdb: DuckDb, text: string, root: string): Promise<QueryResult> {
+/**
+ * Rejects, also while rows are read: with usage errors for faults of the query, and with errors of disk, memory or interruption. `unreadable`: the
+ * series of a lake without views.
+ */
+async function runQuery(
+  duckdb: DuckDb,
+  text: string,
+  root: string,
+  unreadable?: readonly Series[],
+): Promise<QueryResult> {
   const explained = async function* ({ batches }: QueryResult) {
     try {
       yield* batches;
@@ -76,7 +80,9 @@ async function runQuery(duckdb: DuckDb, text: string, root: string): Promise<Que
     }
   };
   const answer = await duckdb.select(text).catch((error: unknown) => {
-    throw queryError(error, root);
+    throw unreadable !== undefined && isUnknownTable(error)
+      ? noViews(root, unreadable.map(tableName))
+      : queryError(error, root);
   });
   if (answer === undefined) throw notOneSelect();
   return { columns: answer.columns, batches: explained(answer) };
@@ -143,6 +149,10 @@ async function tablesOf(
 
 /** `Catalog Error: Table with name um_kline does not exist!`, followed by a suggestion and the line of the query. */
 const FAULT = /^([A-Z][\w ]*) Error: (.*)$/s;
+
+/** Whether DuckDB has no table of a name in the query. */
+const isUnknownTable = (error: unknown): boolean =>
+  error instanceof Error && error.message.startsWith('Catalog Error: Table with name ');
 
 /** Errors of lines of a CSV file name it below their text, which contains the line. */
 const CSV_FILE = /^ {2}file = (.+)$/gm;

@@ -28,15 +28,15 @@ export async function* auditArchive(
   request: VerbRequest<HeldFlag>,
   engine: VerbEngine,
 ): AsyncGenerator<AuditedMonth> {
-  for (const one of await selectAudit(session, request)) {
-    const months = await monthsOf(session, one, engine.folder);
+  for (const audited of await selectAudit(session, request)) {
+    const months = await monthsOf(session, audited, engine.folder);
     const downloads = mapOrdered(months, MONTHS_AT_ONCE, (month) => download(session, month));
     for await (const month of downloads) {
       try {
         const compared = await compareMonth(engine, month);
         const daily = month.objects.filter(({ period }) => period.cadence === 'daily');
         const days = new Set(daily.map(({ period }) => period.from));
-        yield { ...compared, series: one.series, month: month.text, failed: month.failed, days };
+        yield { ...compared, series: audited.series, month: month.text, failed: month.failed, days };
       } finally {
         await Promise.all(month.received.map(releaseBodies));
       }

@@ -22,7 +22,7 @@ import { restKey } from '../../exchange/keys.js';
 import { archivedColumns, isArchived, rowSeconds, type DatasetSpec } from '../../exchange/exchange-spec.js';
 import { compareRows, dayExpression } from './compare-rows.js';
 import { withRows } from './audited-objects.js';
-import { NOTHING, type AuditedMonth } from './findings.js';
+import { NOTHING_COMPARED, type AuditedMonth } from './findings.js';
 
 /** The limits of REST pace the requests; more at once would only take memory. */
 const PERIODS_AT_ONCE = 4;
@@ -48,13 +48,13 @@ export async function* auditRest(
   const selected = (await selectGiven(held, request)).filter((series) => series.interval !== undefined);
   const catalogue = openCatalogue(paths.root, exchange, stop.signal);
   let compared = 0;
-  for await (const one of catalogue.series(selected)) {
-    const periods = heldPeriods(session, one);
+  for await (const heldSeries of catalogue.series(selected)) {
+    const periods = heldPeriods(session, heldSeries);
     if (periods === undefined) continue;
     compared += 1;
-    if (one.fault !== undefined) {
-      const failed = new Map([[seriesName(one.series), new CryptodlError('disk', one.fault)]]);
-      yield { ...NOTHING, series: one.series, month: '', failed };
+    if (heldSeries.fault !== undefined) {
+      const failed = new Map([[seriesName(heldSeries.series), new CryptodlError('disk', heldSeries.fault)]]);
+      yield { ...NOTHING_COMPARED, series: heldSeries.series, month: '', failed };
     }
     yield* auditSeries(session, catalogue, drawn(periods, sample), engine);
   }
@@ -117,7 +117,7 @@ async function* auditSeries(
       return;
     }
     const failed = new Map<string, CryptodlError>();
-    let result: Pick<AuditedMonth, 'findings' | 'rows'> = NOTHING;
+    let result: Pick<AuditedMonth, 'findings' | 'rows'> = NOTHING_COMPARED;
     const duckdb = await engine.connect();
     try {
       if (answer instanceof CryptodlError) throw answer;
@@ -129,7 +129,7 @@ async function* auditSeries(
     } finally {
       duckdb.close();
     }
-    yield { ...NOTHING, ...result, series, month: periodText(one.period), failed };
+    yield { ...NOTHING_COMPARED, ...result, series, month: periodText(one.period), failed };
   }
 }
 
@@ -155,7 +155,7 @@ async function comparePeriod(
   failed: Map<string, CryptodlError>,
 ): Promise<Pick<AuditedMonth, 'findings' | 'rows'>> {
   const relation = await catalogue.relation([held], period);
-  if (relation === undefined) return NOTHING;
+  if (relation === undefined) return NOTHING_COMPARED;
   // Comparing a time with and without a zone depends on it.
   await duckdb.run("SET TimeZone = 'UTC'");
   const columns = archivedColumns(spec).filter(({ nullable }) => !nullable);
@@ -174,7 +174,7 @@ async function comparePeriod(
   };
   if (answer === 'none') return compare('FROM held LIMIT 0');
   const objects = { spec, series: held.series, received: [answer], folder, failed };
-  return (await withRows(duckdb, objects, () => compare(select('rows')))) ?? NOTHING;
+  return (await withRows(duckdb, objects, () => compare(select('rows')))) ?? NOTHING_COMPARED;
 }
 
 /** Files with other settings have numbers as text, or times with a zone. */

@@ -6,7 +6,7 @@ import type { ReadObjects } from '../../convert/read-objects.js';
 import { quoteName } from '../../convert/sql.js';
 import { compareRows, dayExpression } from './compare-rows.js';
 import { withRows, type AuditedObjects } from './audited-objects.js';
-import { NOTHING, type AuditFinding, type AuditedMonth } from './findings.js';
+import { NOTHING_COMPARED, type AuditFinding, type AuditedMonth } from './findings.js';
 
 export interface Month extends AuditedObjects {
   /** `2024-01` */
@@ -36,7 +36,7 @@ export async function compareMonth(engine: Engine, month: Month): Promise<Compar
       const keys = inputs.map(({ received: { object } }) => [ordinalOf(object), object.key] as const);
       return compareObjects(duckdb, month, new Map(keys));
     };
-    return (await withRows(duckdb, month, compare, ordinalOf)) ?? NOTHING;
+    return (await withRows(duckdb, month, compare, ordinalOf)) ?? NOTHING_COMPARED;
   } finally {
     duckdb.close();
   }
@@ -53,7 +53,7 @@ async function compareObjects(
 ): Promise<Comparison> {
   const ids = await missingIds(duckdb, spec, keys);
   const key = keys.get(MONTHLY);
-  if (key === undefined) return { ...NOTHING, findings: ids };
+  if (key === undefined) return { ...NOTHING_COMPARED, findings: ids };
   const day = dayExpression(spec);
   const isOneOf = (some: readonly number[]): string => `list_contains([${some.join(', ')}], ${day})`;
   const withoutDay = days.filter((one) => !keys.has(one));

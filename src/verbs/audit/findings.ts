@@ -39,7 +39,7 @@ export interface AuditedMonth {
 }
 
 /** The result where nothing was compared. */
-export const NOTHING = { findings: [], rows: 0, days: new Set<number>(), rowsWithoutDay: 0 };
+export const NOTHING_COMPARED = { findings: [], rows: 0, days: new Set<number>(), rowsWithoutDay: 0 };
 
 /** A finding, or an object that could not be read, as it is printed with --json and given by the library. */
 export type AuditItem = Series & { /** `2024-01`, or `2024-01-15` */ readonly month: string } & (

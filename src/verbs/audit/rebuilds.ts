@@ -33,9 +33,9 @@ export async function rebuildOf({ paths, exchange }: RunSession, month: AuditedM
   const days = eachDay(period);
   const manifest = await readHeld(paths.root, exchange, series);
   const lines = FORMATS.flatMap((format) => manifest[format].ofMonth(monthOf(period.from)) ?? []);
-  const held = lines.filter((line) => !isFromRest(line)).map(({ settings }) => settings);
+  const heldSettings = lines.filter((line) => !isFromRest(line)).map(({ settings }) => settings);
   const isWhole = month.failed.size === 0 && month.rowsWithoutDay === 0;
-  const requests = held
+  const requests = heldSettings
     .filter(({ format, cadence }) => isWhole && format !== 'zip' && cadence !== 'monthly')
     .map((settings): SelectedSeries => ({
       series,
@@ -46,7 +46,7 @@ export async function rebuildOf({ paths, exchange }: RunSession, month: AuditedM
       rewrites: 'always',
       emptyDays: days.filter((day) => !month.days.has(day)),
     }));
-  if (requests.length < held.length)
+  if (requests.length < heldSettings.length)
     return {
       requests,
       mended: 0,

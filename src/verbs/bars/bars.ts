@@ -8,7 +8,7 @@ import { seriesName } from '../../model/task.js';
 import { bytesText, countText, durationText, numberText } from '../../model/units.js';
 import { printLines, tabbed } from '../../text/printable.js';
 import { parseBar, type BarRule } from './bar-rule.js';
-import { NOTHING, addAmounts, buildSeries } from './build-series.js';
+import { NOTHING_MADE, addAmounts, buildSeries } from './build-series.js';
 import type { BarAmounts, BuiltSeries, Build } from './build-series.js';
 import {
   nowMsOf,
@@ -35,14 +35,14 @@ export async function bars(command: VerbCall<BarsFlag | 'json' | 'quiet'>): Prom
   const { io, operand = '', resolved } = command;
   const { dryRun, json, quiet } = resolved.options;
   return withSignals(command, async (request) => {
-    const startedAt = io.clock.monotonic();
+    const startedAtMs = io.clock.monotonic();
     const progress = progressPrinter(resolved.options, io);
     let made = 0;
     const onMonth = (): void => {
       made += 1;
       progress(() => countText(made, 'month'));
     };
-    const sums = { made: 0, skipped: 0, empty: 0, failed: 0, ...NOTHING, months: 0 };
+    const sums = { made: 0, skipped: 0, empty: 0, failed: 0, ...NOTHING_MADE, months: 0 };
     for await (const series of buildBars(parseBar(operand), request, onMonth)) {
       const { outcome, months } = series;
       sums[outcome] += 1;
@@ -55,7 +55,7 @@ export async function bars(command: VerbCall<BarsFlag | 'json' | 'quiet'>): Prom
         printLines(io.stderr, [lineOf(series)]);
     }
     const exitCode = exitCodeOfFindings({ lasting: sums.failed > 0 });
-    const elapsedMs = Math.round(io.clock.monotonic() - startedAt);
+    const elapsedMs = Math.round(io.clock.monotonic() - startedAtMs);
     if (json) await writeData(io, [{ event: 'summary', dryRun, ...sums, exitCode, elapsedMs }]);
     if (!quiet || sums.failed > 0) printLines(io.stderr, closing(sums, dryRun ? undefined : elapsedMs));
     return exitCode;
@@ -153,7 +153,7 @@ async function buildSymbol(
   { bars: series, spec, selected: all }: SymbolSeries,
 ): Promise<BuiltSeries> {
   const { catalogue, rule, session, writing } = build;
-  const nothing = { ...series, ...NOTHING, months: [] };
+  const nothing = { ...series, ...NOTHING_MADE, months: [] };
   const failed = (text: string): BuiltSeries => ({ ...nothing, outcome: 'failed', text });
   const usable = all.filter((one) => canMake(rule, one));
   if (usable.length === 0) return failed(noSourceText(rule, all));

@@ -1,4 +1,4 @@
-/** Makes the months of a series of bars that are not up to date. */
+/** Makes the months of a series of bars that are not up to date: their files and their manifest lines. */
 import type { Series } from '../../model/task.js';
 import type { LakeParts, Session } from '../../run/session/session.js';
 import { listText } from '../../model/units.js';
@@ -7,13 +7,12 @@ import { unreadableFile } from '../../lake/catalogue/file-digests.js';
 import { backingOf } from '../../files/backing.js';
 import { seriesFolder, stagingFolder } from '../../lake/layout.js';
 import { fileSize, fileFacts } from '../../files/file-facts.js';
-import { dayText, monthOf } from '../../model/calendar.js';
+import { dayText, monthOf, parseDay, dayPeriod } from '../../model/calendar.js';
 import type { BarRule } from './bar-rule.js';
 import { missingDays, sourceName } from './source.js';
-import { planMonths, ruleText, type BarMonth } from './bar-months.js';
+import { planMonths, ruleText, type BarMonth, type Recipe } from './bar-months.js';
 import { makeBars, type BarTools } from './make-bars.js';
-import { lostDays, linesOf, type BarTarget } from './month-lines.js';
-import type { DuckDb } from '../../convert/duckdb.js';
+import type { DuckDb, ResultRow } from '../../convert/duckdb.js';
 import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { readFooter } from '../../convert/parquet-footer.js';
@@ -22,6 +21,12 @@ import { moveToQuarantine } from '../../lake/quarantine.js';
 import { TOOL_VERSION } from '../../model/version.js';
 import { commitFiles } from '../../lake/commit-files.js';
 import { fileMetadata } from '../../lake/write/make-file.js';
+import type { DatasetSpec } from '../../exchange/exchange-spec.js';
+import { isoInstant } from '../../convert/row-times.js';
+import type { HeldObjects } from '../../lake/held-objects.js';
+import type { ManifestLine, ObjectLine } from '../../model/manifest-line.js';
+import { madeKey } from '../../exchange/keys.js';
+import { droppedLine } from '../../lake/undone-commits.js';
 
 export interface Build extends Pick<BarTools, 'catalogue'> {
   readonly rule: BarRule;
@@ -41,7 +46,7 @@ export async function buildSeries(build: Build, target: BarTarget): Promise<Buil
   const chosen = planMonths(target).filter(({ month }) => isChosen(month));
   const months = session.options.force ? chosen : await outdatedMonths(chosen, target);
   const missing = missingDays(source).filter((day) => isChosen(monthOf(day)));
-  const nothing = { ...series, ...NOTHING, missingDays: missing.length, source: name, months: [] };
+  const nothing = { ...series, ...NOTHING_MADE, missingDays: missing.length, source: name, months: [] };
   // A month is made as a whole, and would lose days that the source no longer has.
   const lost = session.options.force ? [] : months.flatMap((month) => lostDays(target, month));
   if (lost.length > 0) {
@@ -83,7 +88,7 @@ async function makeMonths(
   months: readonly BarMonth[],
 ): Promise<Omit<BuiltSeries, keyof Series | 'source'>> {
   const { paths, stop, exchange } = session;
-  const sums = { ...NOTHING };
+  const sums = { ...NOTHING_MADE };
   const made: string[] = [];
   const { series } = target.source;
   let unreadable: Error | undefined;
@@ -144,7 +149,7 @@ async function writeMonth(
     if ((await fileSize(path)) !== held.fileBefore(month.file)?.bytes)
       await moveToQuarantine(paths, path, 'damaged: cryptodl bars makes this file again', nowMs);
     const ofFile = { at: new Date(nowMs).toISOString(), fileBytes: bytes, fileSha256: sha256, fileRows };
-    const lines = linesOf(target, { month, byDay }, ofFile);
+    const lines = monthLines(target, { month, byDay }, ofFile);
     await lock.confirm();
     // Checked again: a symbolic link may have replaced a folder since the rows were read.
     await paths.folder(seriesFolder(exchange.name, series));
@@ -181,8 +186,66 @@ export interface BuiltSeries extends Series, BarAmounts {
   readonly months: readonly string[];
 }
 
-export const NOTHING = { days: 0, bars: 0, short: 0, bytes: 0, missingDays: 0 };
+export const NOTHING_MADE = { days: 0, bars: 0, short: 0, bytes: 0, missingDays: 0 };
 
 export function addAmounts(sums: Record<keyof BarAmounts, number>, more: Partial<BarAmounts>): void {
-  for (const name of Object.keys(NOTHING) as (keyof BarAmounts)[]) sums[name] += more[name] ?? 0;
+  for (const name of Object.keys(NOTHING_MADE) as (keyof BarAmounts)[]) sums[name] += more[name] ?? 0;
 }
+
+export interface BarTarget extends Recipe {
+  readonly series: Series;
+  readonly spec: DatasetSpec;
+  /** Absolute. */
+  readonly folder: string;
+  readonly held: HeldObjects;
+}
+
+/** The lines of the existing file whose days the month does not have: the source no longer has their rows. */
+function lostDays({ held }: BarTarget, { file, days }: BarMonth): ObjectLine[] {
+  const made = new Set(days.map(dayText));
+  return held.inFile(file).filter(({ period }) => !made.has(period));
+}
+
+/** The lines that differ from the held ones, and the last one: the last line of a file has the digest of its month. */
+function monthLines(
+  target: BarTarget,
+  { month, byDay }: { readonly month: BarMonth; readonly byDay: readonly ResultRow[] },
+  { at, ...ofFile }: Pick<ObjectLine, 'at' | 'fileBytes' | 'fileSha256' | 'fileRows'>,
+): ManifestLine[] {
+  const { held, series, source } = target;
+  const { days, file, from, sha256 } = month;
+  const fileBefore = held.fileBefore(file);
+  const lines = days.map((day): ObjectLine => {
+    const row = byDay.find((each) => each['day'] === day && Number(each['rows']) > 0);
+    return {
+      v: 1,
+      kind: 'object',
+      key: madeKey(series, dayPeriod(day)),
+      cadence: 'daily',
+      period: dayText(day),
+      bytes: from.reduce((sum, { bytes }) => sum + bytes, 0),
+      sha256,
+      verified: 'lake',
+      source: sourceName(source.series),
+      settings: source.settings,
+      tool: TOOL_VERSION,
+      rows: Number(row?.['rows'] ?? 0),
+      ...(row === undefined ? {} : { first: isoInstant(row, 'first'), last: isoInstant(row, 'last') }),
+      at,
+      file,
+      ...ofFile,
+      ...(fileBefore === undefined ? {} : { fileBefore }),
+    };
+  });
+  const isKnown = (line: ObjectLine): boolean => {
+    const before = held.ofDay(parseDay(line.period) ?? 0);
+    return before !== undefined && contentOf(line) === contentOf(before);
+  };
+  return [
+    ...lostDays(target, month).map((line) => droppedLine(line, 'parquet', at)),
+    ...lines.filter((line, index) => index === lines.length - 1 || !isKnown(line)),
+  ];
+}
+
+const contentOf = ({ file, rows, first, last, source, settings }: ObjectLine): string =>
+  JSON.stringify([file, rows, first, last, source, settings]);

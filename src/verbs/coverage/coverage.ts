@@ -46,16 +46,17 @@ async function write(
   next: NextStep,
 ): Promise<void> {
   const { options } = resolved;
-  const all = tapped(covered, (one) => next.add(one));
+  const all = tapped(covered, (states) => next.add(states));
   if (options.summary || options.json) {
-    for await (const one of all) {
+    for await (const states of all) {
       if (options.summary) continue;
-      if (!(await writeData(io, [{ event: 'series', ...seriesRecord(one, periodOf(one)) }]))) return;
+      if (!(await writeData(io, [{ event: 'series', ...seriesRecord(states, periodOf(states)) }]))) return;
     }
     await writeData(io, [options.json ? { event: 'summary', ...found.record() } : found.line()]);
   } else if (options.csv) {
     if (!(await writeExact(io, CSV_HEAD))) return;
-    for await (const one of all) if (!(await writeExact(io, csvLines(one, periodOf(one)).join('')))) return;
+    for await (const states of all)
+      if (!(await writeExact(io, csvLines(states, periodOf(states)).join('')))) return;
   } else {
     for await (const text of coverageTexts(all, io, { by, isAll: options.all }))
       if (!(await writeText(io, text))) return;
@@ -112,7 +113,7 @@ class NextStep {
         this.#verbs.add(spec !== undefined && !isArchived(spec) ? 'metrics' : 'vision');
         this.#from = Math.min(this.#from, from);
         this.#to = Math.max(this.#to, to);
-      } else if (gap.reason.startsWith('failed:') && isOfReport) {
+      } else if (gap.state === 'failed' && isOfReport) {
         this.#isReported = true;
       } else if (gap.reason === 'cut' || mendsOf(gap, sources).length > 0) {
         // `repair` takes a later revision of a cut day, if there is one.

@@ -105,7 +105,7 @@ function refuseOtherPages(body: Buffer): void {
 /** Far more than a listing page with a few keys needs. */
 const MAX_BYTES = 1024 * 1024;
 /** The limit of a wait for a permit, or for the end of a ban. */
-export const LONGEST_WAIT_MS = 3000;
+export const LONGEST_PERMIT_WAIT_MS = 3000;
 
 async function probe(context: HostChecks, request: HostProbe): Promise<CheckResult> {
   const { check, address, path, flag, bucket, read } = request;
@@ -115,7 +115,7 @@ async function probe(context: HostChecks, request: HostProbe): Promise<CheckResu
   let sentAtMs = clock.now();
   let firstByteMs = 0;
   const wait = new AbortController();
-  const timer = clock.timer(LONGEST_WAIT_MS, () => {
+  const timer = clock.timer(LONGEST_PERMIT_WAIT_MS, () => {
     const text = 'no request sent: other runs on this machine use up the request limit of the host';
     wait.abort(new CryptodlError('wait-too-long', text, { hint: 'run cryptodl doctor again in a minute' }));
   });
@@ -133,15 +133,16 @@ async function probe(context: HostChecks, request: HostProbe): Promise<CheckResu
         },
       },
     );
-    const receivedAt = clock.now();
+    const receivedAtMs = clock.now();
     const dateMs = Date.parse(response.headers['date'] ?? '');
-    if (!Number.isNaN(dateMs)) clocks.push({ host, ms: differenceOf(dateMs, sentAtMs, receivedAt) });
+    if (!Number.isNaN(dateMs))
+      clocks.push({ host, differenceMs: differenceOf(dateMs, sentAtMs, receivedAtMs) });
     if (response.status === 404)
       throw new CryptodlError('http-refused', `the host has no ${path} (404)`, {
         hint: `check ${flag}: it must be the address above data/`,
       });
     read(response.body.kind === 'memory' ? response.body.bytes : Buffer.alloc(0));
-    const found = `first byte ${firstByteMs} ms, whole ${receivedAt - sentAtMs} ms`;
+    const found = `first byte ${firstByteMs} ms, whole ${receivedAtMs - sentAtMs} ms`;
     return checkResult(check, 'ok', found, { of });
   } catch (error) {
     signal.throwIfAborted();
@@ -156,10 +157,11 @@ async function probe(context: HostChecks, request: HostProbe): Promise<CheckResu
 /** REST refuses some countries and networks for good; the archive has the same data a day or a month later. */
 const REFUSED_HERE: ReadonlySet<ErrorCode> = new Set(['location-restricted', 'address-blocked']);
 
-function errorResult({ code, message, hint }: CryptodlError, request: HostProbe, host: string): CheckResult {
+function errorResult(error: CryptodlError, request: HostProbe, host: string): CheckResult {
+  const { code, message, hint, fromHost } = error;
   const { check, of = host, flag } = request;
   // The printed line begins with the host.
-  const cause = message.startsWith(host) ? message.slice(host.length).replace(/^:? /, '') : message;
+  const cause = fromHost?.host === host ? fromHost.fault : message;
   const isElsewhere = check === 'rest' && REFUSED_HERE.has(code);
   const next = isElsewhere
     ? 'use cryptodl vision: the archive publishes funding rates and metrics a day or a month later'

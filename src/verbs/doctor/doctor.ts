@@ -20,10 +20,10 @@ import { stateFolder } from '../../files/environment.js';
 import type { SessionFlag, VerbRequest } from '../../plan/options/verb-request.js';
 import { mostInFlight } from '../../run/pacing/concurrency.js';
 import { exchangeHosts } from '../../exchange/hosts.js';
-import { bucketResult, checkFolder, checkLock } from './check-folder.js';
-import { checkRedis, checkVersions, asResult, checkBans, checkClock, clearBans } from './check-machine.js';
+import { asResult, bucketResult, checkBans, checkClock, checkFolder, checkLock } from './check-machine.js';
+import { checkRedis, checkVersions, clearBans } from './check-machine.js';
 import type { CheckResult, Status } from './check-machine.js';
-import { checkHosts, checkProxy, LONGEST_WAIT_MS, type HostChecks } from './check-hosts.js';
+import { checkHosts, checkProxy, LONGEST_PERMIT_WAIT_MS, type HostChecks } from './check-hosts.js';
 
 type Flag = SessionFlag | 'clear-bans' | 'json' | 'quiet';
 
@@ -109,7 +109,7 @@ function openRequests(request: VerbRequest<Flag>, bans: Bans, group: EgressGroup
     options: {
       ...options,
       mostInFlight: mostInFlight(options.concurrency),
-      maxWaitMs: LONGEST_WAIT_MS,
+      maxWaitMs: LONGEST_PERMIT_WAIT_MS,
       // With socket limits, the checks would wait for each other.
       poolLimit: undefined,
       poolLimitPerHost: undefined,
@@ -162,7 +162,7 @@ async function checkDisks(request: VerbRequest<Flag>): Promise<readonly CheckRes
   const paths = lakePaths(absolutePath(options.out, home));
   const { root } = paths;
   const inside = refuseLinkedFolders(paths);
-  const of = (check: string, found: Promise<CheckResult>): Promise<CheckResult> =>
+  const resultOf = (check: string, found: Promise<CheckResult>): Promise<CheckResult> =>
     asResult(check, found, signal);
   const out = async (): Promise<CheckResult> => {
     await inside;
@@ -171,12 +171,12 @@ async function checkDisks(request: VerbRequest<Flag>): Promise<readonly CheckRes
     return checkFolder('out', root, paths.staging);
   };
   const found = await Promise.all([
-    of('out', out()),
+    resultOf('out', out()),
     ...(options.tempDir === undefined
       ? []
-      : [of('temp', checkFolder('temp', absolutePath(options.tempDir, home)))]),
-    of('state', checkFolder('state', stateFolder(options, surroundings))),
+      : [resultOf('temp', checkFolder('temp', absolutePath(options.tempDir, home)))]),
+    resultOf('state', checkFolder('state', stateFolder(options, surroundings))),
   ]);
   const lock = inside.then(() => checkLock(paths));
-  return [...found, await of('lock', lock)];
+  return [...found, await resultOf('lock', lock)];
 }

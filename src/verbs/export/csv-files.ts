@@ -13,11 +13,11 @@ export const CSV: ExportProgram = {
   datasets: [],
   flags: ['columns', 'delimiter', 'time-format', 'one-file'],
   groupBy: 'dataset',
-  files: filesOf,
+  files: exportFilesOf,
 };
 
 /** Rows are ordered by time, then by the keys of the dataset, and by symbol in one file of all symbols. */
-function filesOf({ sources, options }: ProgramInput): ExportFile[] {
+function exportFilesOf({ sources, options }: ProgramInput): ExportFile[] {
   const { oneFile, delimiter } = options;
   const sets = oneFile ? [sources] : sources.map((source) => [source]);
   return sets.flatMap((set): ExportFile[] => {

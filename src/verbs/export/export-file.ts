@@ -76,7 +76,8 @@ export interface ExportProgram {
 }
 
 /** The files of the lake that may have rows of a source. */
-export const filesOf = (source: SeriesRows): LakeFile[] => filesOfRange(source, source.spec, source.range);
+export const lakeFilesOf = (source: SeriesRows): LakeFile[] =>
+  filesOfRange(source, source.spec, source.range);
 
 /** Options of COPY for a CSV file. */
 export const csvForm = ({ header = true, delimiter = "','", compression = 'none' } = {}): string =>
@@ -87,7 +88,7 @@ export const rowOrder = (spec: DatasetSpec): string =>
   [...new Set([instantExpression(spec), ...spec.sort.map(quoteName)])].join(', ');
 
 /** The days of the ranges on which any of the sources has objects, ascending. `after`: rows may lie on this many days after an object. */
-export function daysOf(sources: readonly SeriesRows[], after = 0): number[] {
+export function heldDaysOf(sources: readonly SeriesRows[], after = 0): number[] {
   const days = sources.flatMap(({ files, range: { from = -Infinity, to = Infinity } }) =>
     files
       .flatMap((file) => eachDay(file.days).filter((day) => !file.missing.includes(day)))
@@ -102,5 +103,22 @@ export function onDay(source: SeriesRows, day: number, before = 0): SeriesRows {
   const range = { from: day - before, to: day + 1 };
   // Series may have a file for each of thousands of days.
   const near = source.files.filter(({ days }) => days.from <= range.to && days.to >= range.from);
-  return { ...source, range, files: filesOf({ ...source, range, files: near }) };
+  return { ...source, range, files: lakeFilesOf({ ...source, range, files: near }) };
 }
+
+/**
+ * Macros for the SQL of files.
+ * - `num(x)`: the text of a number, with its digits as the lake has them and without exponent. Of a DOUBLE, these are the fewest digits that
+ *   give the same DOUBLE again. A DECIMAL has 38 digits, so the digits behind the point depend on the size of the number.
+ * - `stamp(t, form)`: a time in UTC by a pattern of strftime.
+ * - `side(is_buyer_maker)`: the side of the taker.
+ */
+export const MACROS = String.raw`
+CREATE OR REPLACE TEMP MACRO num(x) AS CASE
+  WHEN NOT contains(lower(x::VARCHAR), 'e') THEN
+    CASE typeof(x) WHEN 'VARCHAR' THEN x::VARCHAR ELSE regexp_replace(x::VARCHAR, '\.0$', '') END
+  WHEN abs(x::DOUBLE) >= 1e15 THEN x::VARCHAR::DECIMAL(38, 0)::VARCHAR
+  WHEN abs(x::DOUBLE) >= 1 THEN rtrim(rtrim(x::VARCHAR::DECIMAL(38, 18)::VARCHAR, '0'), '.')
+  ELSE rtrim(rtrim(x::VARCHAR::DECIMAL(38, 37)::VARCHAR, '0'), '.') END;
+CREATE OR REPLACE TEMP MACRO stamp(t, form) AS strftime(make_timestamp(epoch_us(t)), form);
+CREATE OR REPLACE TEMP MACRO side(is_buyer_maker) AS CASE WHEN is_buyer_maker THEN 'sell' ELSE 'buy' END`;

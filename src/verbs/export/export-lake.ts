@@ -14,8 +14,8 @@ import { reasonOf } from '../../text/path-faults.js';
 import { absolutePath, shownPath } from '../../text/printable.js';
 import type { Refused } from './export-file.js';
 import { OWN_FOLDER } from './output.js';
-import { exportGroups, type Export } from './select-export.js';
-import { exportFile, type ExportedFile, type Work } from './write-file.js';
+import { exportGroups, type ExportSelection } from './select-export.js';
+import { exportFile, type ExportedFile, type ExportContext } from './write-file.js';
 
 /** Sessions of DuckDB are as many as cores. So many files wait for them or for the disk, so that a long one does not stop the others. */
 const FILES_PER_CORE = 4;
@@ -25,30 +25,30 @@ const FILES_PER_CORE = 4;
  * writes to the target, and with errors of disk, memory or interruption.
  */
 export async function* exportLake(
-  given: Export,
+  selection: ExportSelection,
   target: string,
 ): AsyncGenerator<ExportedFile | Refused, void> {
-  const { request, root, stop } = given;
+  const { request, root, stop } = selection;
   const { exchange, clock, resolved, signal } = request;
   const onLost = (error: CryptodlError): void => stop.abort(error);
   const lock = resolved.options.dryRun ? undefined : await lockTarget(target, { clock, onLost });
   const database = verbEngine('export', request, memoryLimitBytes() / 4);
-  const work: Work = { ...given, target, database, lock };
+  const context: ExportContext = { ...selection, target, database, lock };
   let running: Promise<unknown>[] = [];
   try {
-    for await (const { series, items } of exportGroups(given)) {
+    for await (const { series, items } of exportGroups(selection)) {
       running = [];
       yield* mapOrdered(
         items,
         withinOpenFiles(cores()) * FILES_PER_CORE,
         (item): Promise<ExportedFile | Refused> => {
           if ('reason' in item) return Promise.resolve(item);
-          const exported = exportFile(item, work);
+          const exported = exportFile(item, context);
           running.push(exported);
           return exported;
         },
       );
-      backingOf(root)?.release(series.map((one) => join(root, seriesFolder(exchange.name, one))));
+      backingOf(root)?.release(series.map((each) => join(root, seriesFolder(exchange.name, each))));
     }
   } catch (error) {
     // An interrupted statement does not tell why: a lost lock, or Ctrl-C.
@@ -63,7 +63,7 @@ export async function* exportLake(
 }
 
 /** The absolute path of the target. Throws usage errors for a missing --target, for a file, and for a folder in the lake. */
-export async function targetFolder({ request, program }: Export): Promise<string> {
+export async function targetFolder({ request, program }: ExportSelection): Promise<string> {
   const { name } = program;
   const { target } = request.resolved.options;
   if (target === undefined)

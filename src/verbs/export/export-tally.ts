@@ -6,7 +6,7 @@ import { bytesText, countText, durationText, listText, numberText } from '../../
 import { shownPath } from '../../text/printable.js';
 import type { Refused } from './export-file.js';
 import type { ExportedFile, FileOutcome } from './write-file.js';
-import type { Export } from './select-export.js';
+import type { ExportSelection } from './select-export.js';
 
 export const FAILURES: readonly FileOutcome[] = ['foreign', 'unreadable', 'failed'];
 
@@ -76,7 +76,7 @@ export class ExportTally {
 
 /** `elapsedMs`: undefined with --dry-run. */
 export function closing(
-  { program: { name, notes = [] } }: Export,
+  { program: { name, notes = [] } }: ExportSelection,
   tally: ExportTally,
   target: string,
   elapsedMs: number | undefined,

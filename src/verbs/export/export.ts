@@ -13,7 +13,7 @@ import { LEAN } from './lean.js';
 import { NAUTILUS } from './nautilus-script.js';
 import { TARDIS } from './tardis.js';
 import type { ExportProgram, SeriesRows } from './export-file.js';
-import { exportGroups, selectExport, type Export, type ExportCommand } from './select-export.js';
+import { exportGroups, selectExport, type ExportSelection, type ExportCommand } from './select-export.js';
 import { targetFolder, exportLake } from './export-lake.js';
 import { ExportTally, FAILURES, closing } from './export-tally.js';
 import { listText, countText } from '../../model/units.js';
@@ -29,10 +29,10 @@ const PROGRAMS: readonly ExportProgram[] = [FREQTRADE, TARDIS, LEAN, CSV, NAUTIL
 /** The operand is the program. */
 export async function exportFor(command: ExportCommand): Promise<ExitCode> {
   return withSignals(command, async (request) => {
-    const given = await selectExport(request, programOf(command.operand, request));
-    const target = given.program.script === undefined ? await targetFolder(given) : undefined;
-    if (!(await tellLacking(command, given))) return exitCodeOfFindings({ lasting: true });
-    return target === undefined ? printScript(command, given) : writeFiles(command, given, target);
+    const selection = await selectExport(request, programOf(command.operand, request));
+    const target = selection.program.script === undefined ? await targetFolder(selection) : undefined;
+    if (!(await tellLacking(command, selection))) return exitCodeOfFindings({ lasting: true });
+    return target === undefined ? printScript(command, selection) : writeFiles(command, selection, target);
   });
 }
 
@@ -61,11 +61,11 @@ function programOf(
 }
 
 /** Prints the program that loads the committed files. Exit code 4 if a series cannot be read, or if there is no program because all are left out. */
-async function printScript({ io, resolved }: ExportCommand, given: Export): Promise<ExitCode> {
-  const { request, program, catalogue } = given;
+async function printScript({ io, resolved }: ExportCommand, selection: ExportSelection): Promise<ExitCode> {
+  const { request, program, catalogue } = selection;
   const tally = new ExportTally();
   const sources: SeriesRows[] = [];
-  for await (const { items } of exportGroups(given))
+  for await (const { items } of exportGroups(selection))
     for (const item of items) {
       if ('reason' in item) tally.add(item);
       for (const source of 'reason' in item ? [] : item.sources)
@@ -87,12 +87,16 @@ async function printScript({ io, resolved }: ExportCommand, given: Export): Prom
   return exitCodeOfFindings({ lasting: tally.hasFaults });
 }
 
-async function writeFiles({ io, resolved }: ExportCommand, given: Export, target: string): Promise<ExitCode> {
+async function writeFiles(
+  { io, resolved }: ExportCommand,
+  selection: ExportSelection,
+  target: string,
+): Promise<ExitCode> {
   const { json, quiet, dryRun, requireComplete } = resolved.options;
   const tally = new ExportTally();
   const progress = progressPrinter(resolved.options, io);
-  const startedAt = io.clock.monotonic();
-  for await (const item of exportLake(given, target)) {
+  const startedAtMs = io.clock.monotonic();
+  for await (const item of exportLake(selection, target)) {
     tally.add(item);
     progress(() => tally.text());
     if (json)
@@ -106,7 +110,7 @@ async function writeFiles({ io, resolved }: ExportCommand, given: Export, target
       await writeData(io, [tabbed([outcome === 'planned' ? 'write' : outcome, file, text ?? []].flat())]);
     }
   }
-  const elapsedMs = Math.round(io.clock.monotonic() - startedAt);
+  const elapsedMs = Math.round(io.clock.monotonic() - startedAtMs);
   const exitCode = tally.exitCode(requireComplete);
   const { files, rows, bytes, refused } = tally;
   const summary = { dryRun, files, rows, bytes, leftOut: refused.length, elapsedMs, exitCode };
@@ -114,7 +118,7 @@ async function writeFiles({ io, resolved }: ExportCommand, given: Export, target
   printLines(io.stderr, [
     ...tally.leftOutLines(),
     ...(quiet || tally.empty.length === 0 ? [] : [`without rows: ${listText(tally.empty, 3)}`]),
-    ...(quiet && exitCode === 0 ? [] : closing(given, tally, target, dryRun ? undefined : elapsedMs)),
+    ...(quiet && exitCode === 0 ? [] : closing(selection, tally, target, dryRun ? undefined : elapsedMs)),
   ]);
   return exitCode;
 }
@@ -125,9 +129,9 @@ const NOTHING_EXPORTED = 'nothing is exported, because --require-complete is giv
 const MOST_LINES = 3;
 
 /** Prints the data that the lake lacks, with --json also as events, except for a script. Resolves with false if --require-complete forbids the export. */
-async function tellLacking({ io, resolved }: ExportCommand, given: Export): Promise<boolean> {
+async function tellLacking({ io, resolved }: ExportCommand, selection: ExportSelection): Promise<boolean> {
   const { requireComplete, quiet, json } = resolved.options;
-  const { request, root, program, selected, range, unread, catalogue } = given;
+  const { request, root, program, selected, range, unread, catalogue } = selection;
   const covered = await readableStates(root, selected, request, range);
   const gapsOf = new Map(selected.map((series) => [series, missingOf(covered.get(series))]));
   for await (const { series, fault } of catalogue.series(requireComplete ? selected : []))

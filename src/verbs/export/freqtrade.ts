@@ -37,7 +37,9 @@ export const FREQTRADE: ExportProgram = {
   flags: ['mark-interval', 'exchange-info'],
   groupBy: 'pair',
   files: (input) =>
-    input.sources.toSorted((a, b) => lengthOf(b) - lengthOf(a)).flatMap((source) => filesOf(source, input)),
+    input.sources
+      .toSorted((a, b) => lengthOf(b) - lengthOf(a))
+      .flatMap((source) => exportFilesOf(source, input)),
   notes: [
     'freqtrade reads these files with --data-format-ohlcv parquet, and trades with --data-format-trades parquet; in its configuration: dataformat_ohlcv and dataformat_trades',
   ],
@@ -48,7 +50,10 @@ function lengthOf({ series: { dataset, interval = '' } }: SeriesRows): number {
   return dataset === 'markPriceKlines' ? intervalMs(interval) : 0;
 }
 
-function filesOf(source: SeriesRows, { exchange, options, assets }: ProgramInput): (ExportFile | Refused)[] {
+function exportFilesOf(
+  source: SeriesRows,
+  { exchange, options, assets }: ProgramInput,
+): (ExportFile | Refused)[] {
   const { series } = source;
   const { market, dataset, interval: own = '', symbol } = series;
   const refuse = (reason: string): Refused[] => [{ series, reason }];

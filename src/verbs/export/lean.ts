@@ -5,7 +5,7 @@
 import { instantExpression } from '../../convert/columns.js';
 import { safeName } from '../../lake/safe-names.js';
 import { dayText } from '../../model/calendar.js';
-import { csvForm, daysOf, onDay, rowOrder } from './export-file.js';
+import { csvForm, heldDaysOf, onDay, rowOrder } from './export-file.js';
 import type { ExportProgram, ExportFile, Refused, SeriesRows } from './export-file.js';
 
 const RESOLUTIONS: Readonly<Record<string, string>> = {
@@ -35,21 +35,21 @@ export const LEAN: ExportProgram = {
       const { series } = source;
       const { interval } = series;
       if (interval === undefined || Object.hasOwn(RESOLUTIONS, interval))
-        return filesOf(source, exchange.name);
+        return exportFilesOf(source, exchange.name);
       return [{ series, reason: `Lean has no resolution of ${interval}; it has 1s, 1m, 1h and 1d` }];
     }),
   notes: ['copy the folders crypto and cryptofuture into the data folder of Lean'],
 };
 
-function filesOf(source: SeriesRows, exchange: string): ExportFile[] {
+function exportFilesOf(source: SeriesRows, exchange: string): ExportFile[] {
   const { market, dataset, interval = '', symbol } = source.series;
   const root = `${market === 'spot' ? 'crypto' : 'cryptofuture'}/${exchange}`;
   const name = safeName(symbol.replace(/_PERP$/, '').toLowerCase());
   const time = instantExpression(source.spec);
   const values = COLUMNS[dataset]?.replaceAll(/\w+/g, 'num($&)') ?? '';
-  const fileOf = (path: string, of: SeriesRows, timeText: string, member?: string): ExportFile => ({
+  const fileOf = (path: string, rows: SeriesRows, timeText: string, member?: string): ExportFile => ({
     path: `${root}/${path}`,
-    sources: [of],
+    sources: [rows],
     select: `SELECT ${timeText}, ${values} FROM r0 ORDER BY ${rowOrder(source.spec)}`,
     form: { copy: csvForm({ header: false }), ...(member === undefined ? {} : { member }) },
   });
@@ -61,7 +61,7 @@ function filesOf(source: SeriesRows, exchange: string): ExportFile[] {
     const path = `${resolution}/${name}_${type}.zip`;
     return [fileOf(path, source, `stamp(${time}, '%Y%m%d %H:%M')`, `${name}.csv`)];
   }
-  return daysOf([source]).map((day) => {
+  return heldDaysOf([source]).map((day) => {
     const date = dayText(day).replaceAll('-', '');
     const member = `${date}_${name}_${resolution}_${type}.csv`;
     const sinceMidnight = `epoch_us(${time}) // 1000 % 86400000`;

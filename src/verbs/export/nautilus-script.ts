@@ -14,7 +14,7 @@ export const NAUTILUS: ExportProgram = {
   name: 'nautilus-loader',
   datasets: ['klines', 'trades', 'aggTrades'],
   groupBy: 'dataset',
-  files: ({ sources, exchange }) => sources.map((source) => fileOf(source, exchange)),
+  files: ({ sources, exchange }) => sources.map((source) => exportFileOf(source, exchange)),
   script: nautilusScript,
 };
 
@@ -33,7 +33,7 @@ function barStep(interval: string): string | undefined {
   return unit && `${ms / length}-${unit}`;
 }
 
-function fileOf(source: SeriesRows, exchange: Exchange): ExportFile | Refused {
+function exportFileOf(source: SeriesRows, exchange: Exchange): ExportFile | Refused {
   const { series } = source;
   const { market, symbol, interval } = series;
   const pair = pairOf(exchange, market, symbol);

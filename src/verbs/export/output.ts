@@ -13,14 +13,13 @@ import { fieldsOf, parseJson } from '../../text/json.js';
 import { createHash } from 'node:crypto';
 import type { DayRange } from '../../lake/catalogue/spans.js';
 import { TOOL_VERSION } from '../../model/version.js';
-import type { ExportFile } from './export-file.js';
-import { MACROS } from './write-rows.js';
-import type { Export } from './select-export.js';
+import { MACROS, type ExportFile } from './export-file.js';
+import type { ExportSelection } from './select-export.js';
 
 /** The folder of the states, the lock and the staged files. */
 export const OWN_FOLDER = '.cryptodl-export';
 
-interface OutputState extends Origin {
+interface OutputState extends Provenance {
   readonly v: 1;
   /** 0 rows: there is no file. */
   readonly rows: number;
@@ -90,13 +89,13 @@ export class Output {
    */
   async publish(
     { path, rows }: { readonly path: string; readonly rows: number },
-    origin: Origin,
+    provenance: Provenance,
   ): Promise<number> {
     const { bytes: size, sha256 } = await fileFacts(path);
     const bytes = rows === 0 ? 0 : size;
     const modifiedAt = (await stat(path)).mtimeMs;
     const replaces = await this.#digest();
-    const state: OutputState = { v: 1, ...origin, rows, bytes, sha256, modifiedAt, replaces };
+    const state: OutputState = { v: 1, ...provenance, rows, bytes, sha256, modifiedAt, replaces };
     const stagedState = join(dirname(path), 'state');
     await writeFile(stagedState, `${JSON.stringify(state)}\n`, { flag: 'wx' });
     await publish(stagedState, this.statePath);
@@ -115,10 +114,13 @@ export class Output {
   }
 }
 
-export type Origin = Readonly<ReturnType<typeof originOf>>;
+export type Provenance = Readonly<ReturnType<typeof provenanceOf>>;
 
 /** What a file is made from. */
-export function originOf({ sources, select, form }: ExportFile, { request, program, root }: Export) {
+export function provenanceOf(
+  { sources, select, form }: ExportFile,
+  { request, program, root }: ExportSelection,
+) {
   // Files of the lake, relative to it.
   const files = sources.flatMap((source) =>
     source.files.map(({ path, sha256 }) => ({ file: relative(root, path).split(sep).join('/'), sha256 })),

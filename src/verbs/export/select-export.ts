@@ -11,7 +11,7 @@ import { filterHeldSeries, readVerbLake, selectGiven } from '../../plan/select/h
 import { isAll } from '../../plan/select/select-datasets.js';
 import { reasonOf } from '../../text/path-faults.js';
 import { absolutePath, shownPath } from '../../text/printable.js';
-import { daysOf, filesOf } from './export-file.js';
+import { heldDaysOf, lakeFilesOf } from './export-file.js';
 import type {
   ExportProgram,
   ProgramFlag,
@@ -27,7 +27,7 @@ export type ExportFlag =
 
 export type ExportCommand = VerbCall<ExportFlag | 'json' | 'quiet' | 'require-complete'>;
 
-export type Export = Readonly<Awaited<ReturnType<typeof selectExport>>>;
+export type ExportSelection = Readonly<Awaited<ReturnType<typeof selectExport>>>;
 
 /** The series that flags select and that the program has files for. Throws usage errors, also if there is none. */
 export async function selectExport(request: VerbRequest<ExportFlag>, program: ExportProgram) {
@@ -115,26 +115,27 @@ async function assetsOf({
  * Yields the files of the selected series group by group, with the series that are left out. A series with a file that cannot be read would
  * have a hole that nothing shows, so it is left out.
  */
-export async function* exportGroups({ request, program, assets, selected, range, catalogue }: Export) {
-  const { exchange, resolved } = request;
+export async function* exportGroups(selection: ExportSelection) {
+  const { program, assets, selected, range, catalogue } = selection;
+  const { exchange, resolved } = selection.request;
   const nameOf = (series: Series): string =>
     program.groupBy === 'pair' ? pairName(series) : layerName(series);
   const taken = new Set<string>();
   for (const group of grouped(selected, nameOf).values()) {
     // Bars come last.
-    const series = group.toSorted((a, b) => Number(a.dataset === 'bars') - Number(b.dataset === 'bars'));
+    const members = group.toSorted((a, b) => Number(a.dataset === 'bars') - Number(b.dataset === 'bars'));
     const sources: SeriesRows[] = [];
     const refused: Refused[] = [];
-    for await (const { series: one, spec, files, fault } of catalogue.series(series)) {
-      const refuse = (reason: string): void => void refused.push({ series: one, reason, isFault: true });
+    for await (const { series, spec, files, fault } of catalogue.series(members)) {
+      const refuse = (reason: string): void => void refused.push({ series, reason, isFault: true });
       if (spec === undefined) refuse('this version of cryptodl does not know the dataset');
       else if (fault !== undefined) refuse(fault);
       else if (files.length === 0) refuse('the lake has no Parquet or CSV files of it');
-      else sources.push({ series: one, spec, files, range });
+      else sources.push({ series, spec, files, range });
     }
-    const held = sources.filter((source) => filesOf(source).length > 0);
-    const files = program.files({ exchange, sources: held, options: resolved.options, assets });
-    yield { series, items: [...refused, ...oneForEachPath(files, taken)] };
+    const withRows = sources.filter((source) => lakeFilesOf(source).length > 0);
+    const files = program.files({ exchange, sources: withRows, options: resolved.options, assets });
+    yield { series: members, items: [...refused, ...oneForEachPath(files, taken)] };
   }
 }
 
@@ -146,18 +147,17 @@ function oneForEachPath(
   candidates: readonly (ExportFile | Refused)[],
   taken: Set<string>,
 ): readonly (ExportFile | Refused)[] {
-  const all = candidates.flatMap((one) => ('path' in one ? [{ ...one, days: daysOf(one.sources) }] : []));
+  const all = candidates.flatMap((file) =>
+    'path' in file ? [{ ...file, days: heldDaysOf(file.sources) }] : [],
+  );
   const chosen = new Map<string, (typeof all)[number]>();
-  for (const one of all.toSorted((a, b) => b.days.length - a.days.length))
-    if (!taken.has(one.path) && !chosen.has(one.path)) chosen.set(one.path, one);
+  for (const file of all.toSorted((a, b) => b.days.length - a.days.length))
+    if (!taken.has(file.path) && !chosen.has(file.path)) chosen.set(file.path, file);
   const written = new Set([...chosen.values()].flatMap(({ sources }) => sources.map(({ series }) => series)));
   const refused = new Map<Series, Refused>();
-  for (const one of candidates) if ('reason' in one) refused.set(one.series, one);
-  for (const {
-    path,
-    days,
-    sources: [source],
-  } of all) {
+  for (const file of candidates) if ('reason' in file) refused.set(file.series, file);
+  for (const { path, days, sources } of all) {
+    const [source] = sources;
     const other = chosen.get(path);
     if (source === undefined || (other !== undefined && written.has(source.series))) continue;
     if (days.every((day) => other?.days.includes(day))) continue;

@@ -14,14 +14,14 @@ import { chooseDatasets, refuseEnded, datasetName } from '../../plan/select/sele
 import type { ChosenDataset } from '../../plan/select/select-datasets.js';
 import { listSeries } from '../../plan/series-listing.js';
 import { openSession, type Session } from '../../run/session/session.js';
-import { textOf, type Extent, type Items, type ListFlag } from './list-items.js';
+import { textOf, type Extent, type ListItems, type ListFlag } from './list-items.js';
 import { asUnreachable } from '../../exchange/listing.js';
 
 /** The items of `act`, with a session for the listing of the archive, and the selected symbols. */
 async function* inArchive<Name extends ListName>(
   request: VerbRequest<ListFlag>,
-  act: (session: Session, chosen: readonly ChosenDataset[], names: readonly string[]) => Items<Name>,
-): Items<Name> {
+  act: (session: Session, chosen: readonly ChosenDataset[], names: readonly string[]) => ListItems<Name>,
+): ListItems<Name> {
   const chosen = chooseDatasets(request.exchange, request.resolved.options);
   const session = openSession(request);
   try {
@@ -34,7 +34,7 @@ async function* inArchive<Name extends ListName>(
   }
 }
 
-export function symbols(request: VerbRequest<ListFlag>): Items<'symbols'> {
+export function listSymbols(request: VerbRequest<ListFlag>): ListItems<'symbols'> {
   const { long } = request.resolved.options;
   return inArchive(request, async function* (session, chosen, names) {
     yield* mapOrdered(names, SERIES_AT_ONCE, async (symbol) => {
@@ -48,7 +48,7 @@ export function symbols(request: VerbRequest<ListFlag>): Items<'symbols'> {
 }
 
 /** Returns their range and size, and which of the datasets have ended. */
-export function periods(request: VerbRequest<ListFlag>): Items<'periods'> {
+export function listPeriods(request: VerbRequest<ListFlag>): ListItems<'periods'> {
   const { options } = request.resolved;
   if (options.symbols === undefined)
     throw usage('list periods needs --symbols', "--symbols BTCUSDT or --symbols '*USDT'");

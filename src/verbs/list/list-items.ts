@@ -56,8 +56,8 @@ export interface ListFields {
 }
 
 /** Returns further texts about the items. */
-export type Items<Name extends ListName> = AsyncGenerator<ListItem<ListFields[Name]>, readonly string[]>;
-export type KnownItems<Name extends ListName> = Generator<ListItem<ListFields[Name]>, readonly string[]>;
+export type ListItems<Name extends ListName> = AsyncGenerator<ListItem<ListFields[Name]>, readonly string[]>;
+export type KnownListItems<Name extends ListName> = Generator<ListItem<ListFields[Name]>, readonly string[]>;
 
 export const textOf = (period: Period | undefined): string | null =>
   period === undefined ? null : periodText(period);

@@ -11,9 +11,9 @@ import { printable, printLines, tabbed } from '../../text/printable.js';
 import { table } from '../../text/table.js';
 import { widthOf } from '../../text/wrap.js';
 import type { VerbRequest } from '../../plan/options/verb-request.js';
-import { periods, symbols } from './list-archive.js';
+import { listPeriods, listSymbols } from './list-archive.js';
 import { textOf } from './list-items.js';
-import type { Items, KnownItems, ListFlag, ListItem, Ends } from './list-items.js';
+import type { ListItems, KnownListItems, ListFlag, ListItem, Ends } from './list-items.js';
 import { reachText } from '../../exchange/describe.js';
 import { datasetsOf, intervalsOf, isArchived, isMade, marketNames } from '../../exchange/exchange-spec.js';
 import type { DatasetSpec, ExchangeSpec } from '../../exchange/exchange-spec.js';
@@ -60,18 +60,18 @@ function aligned(rows: readonly ListItem['cells'][], width: number): string[] {
 }
 
 const LISTERS: {
-  readonly [Name in ListName]: (request: VerbRequest<ListFlag>) => Items<Name> | KnownItems<Name>;
-} = { markets, datasets, symbols, periods };
+  readonly [Name in ListName]: (request: VerbRequest<ListFlag>) => ListItems<Name> | KnownListItems<Name>;
+} = { markets: listMarkets, datasets: listDatasets, symbols: listSymbols, periods: listPeriods };
 
 /** Yields the items of a list. Throws usage errors, and `unreachable` if the listing of the archive is not available. */
 export async function* listItems<Name extends ListName>(
   name: Name,
   request: VerbRequest<ListFlag>,
-): Items<Name> {
+): ListItems<Name> {
   return yield* LISTERS[name](request);
 }
 
-function* markets({ exchange }: VerbRequest<never>): KnownItems<'markets'> {
+function* listMarkets({ exchange }: VerbRequest<never>): KnownListItems<'markets'> {
   for (const [market, { title, datasets: has }] of Object.entries(exchange.markets)) {
     const names = Object.keys(has);
     yield { cells: [market, title, names.join(',')], fields: { market, title, datasets: names } };
@@ -80,7 +80,7 @@ function* markets({ exchange }: VerbRequest<never>): KnownItems<'markets'> {
 }
 
 /** Datasets of the markets of `--market`, else of all markets. */
-function* datasets({ exchange, resolved }: VerbRequest<'market'>): KnownItems<'datasets'> {
+function* listDatasets({ exchange, resolved }: VerbRequest<'market'>): KnownListItems<'datasets'> {
   const { options, origins } = resolved;
   for (const market of origins.market === 'default' ? marketNames(exchange) : marketsOf(exchange, options)) {
     for (const spec of datasetsOf(exchange, market)) {

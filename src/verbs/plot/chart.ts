@@ -3,7 +3,7 @@ import { instantText } from '../../model/units.js';
 import { dataElement, embedded, pageShell } from '../../terminal/page-shell.js';
 import type { Bar, BarQuery } from './read-bars.js';
 import type { TimeRange } from './time-grid.js';
-import { amountText, valueText } from './value-scale.js';
+import { volumeText, valueText } from './value-scale.js';
 
 export interface ChartParts extends Pick<BarQuery, 'series' | 'columns' | 'grid'> {
   /** In the order of their steps; at least one. */
@@ -33,16 +33,16 @@ export function makeChart({ series, columns, bars, grid, breaks, notes }: ChartP
     bars,
     grid,
     /** The indices of bars that a line does not join with the one before, because rows are missing between them. */
-    breaks: bars.flatMap(({ first }, at) => {
-      const last = bars[at - 1]?.last ?? Infinity;
-      return breaks.some(({ from, to }) => from < first && to > last) ? [at] : [];
+    breaks: bars.flatMap(({ firstMs }, at) => {
+      const beforeMs = bars[at - 1]?.lastMs ?? Infinity;
+      return breaks.some(({ fromMs, toMs }) => fromMs < firstMs && toMs > beforeMs) ? [at] : [];
     }),
   };
 }
 
 /** The days of the first and the last row; the times too if both are on one day. */
 function rangeText(bars: readonly Bar[]): string {
-  const ends = [bars[0]?.first ?? 0, bars.at(-1)?.last ?? 0];
+  const ends = [bars[0]?.firstMs ?? 0, bars.at(-1)?.lastMs ?? 0];
   const [from = '', to = ''] = ends.map((ms) => instantText(ms).slice(0, 16));
   const [first, last] = [from.slice(0, 10), to.slice(0, 10)];
   if (first !== last) return `${first} … ${last}`;
@@ -58,7 +58,7 @@ function figuresOf(bars: readonly Bar[], isCandles: boolean): string[] {
     `last ${valueText(last)}${change}`,
     `high ${valueText(high)}`,
     `low ${valueText(low)}`,
-    ...(volume > 0 ? [`volume ${amountText(volume)}`] : []),
+    ...(volume > 0 ? [`volume ${volumeText(volume)}`] : []),
   ];
 }
 
@@ -80,8 +80,8 @@ export const MOST_STEPS = 2000;
 export function chartHtml(chart: Chart): string[] {
   const { grid, ...shown } = chart;
   // Candles stand at the start of their step, also where its first row is missing.
-  const bars = chart.bars.map(({ at, first, last, open, high, low, close, volume }) => {
-    const times = chart.kind === 'candles' ? [grid.startOf(at), grid.startOf(at + 1)] : [first, last];
+  const bars = chart.bars.map(({ at, firstMs, lastMs, open, high, low, close, volume }) => {
+    const times = chart.kind === 'candles' ? [grid.startOf(at), grid.startOf(at + 1)] : [firstMs, lastMs];
     return [...times, open, high, low, close, volume];
   });
   const shell = pageShell('plot');

@@ -1,6 +1,6 @@
 /** Draws a chart with characters: candles and lines of box lines, volumes of blocks. */
 import { extremes, isUp, type Chart } from './chart.js';
-import { amountText, LONGEST_TEXT, shortText, valueScale } from './value-scale.js';
+import { volumeText, LONGEST_TEXT, shortText, valueScale } from './value-scale.js';
 import type { Bar } from './read-bars.js';
 import { timeTicks } from './time-grid.js';
 
@@ -68,9 +68,9 @@ function filled(parts: readonly string[], columns: number): string[] {
 function drawAxes({ chart, grid, stepWidth, width, priceRows, volumeRows }: Area): void {
   const bottom = priceRows + volumeRows;
   for (let row = 0; row < bottom; row += 1) grid.put(width, row, '│', 'grey');
-  const held = new Set(chart.bars.map(({ at }) => at));
+  const stepsWithRows = new Set(chart.bars.map(({ at }) => at));
   for (let column = 0; column < width; column += 1)
-    grid.put(column, bottom, held.has(Math.floor(column / stepWidth)) ? '─' : '╌', 'grey');
+    grid.put(column, bottom, stepsWithRows.has(Math.floor(column / stepWidth)) ? '─' : '╌', 'grey');
   grid.put(width, bottom, '┘', 'grey');
   for (const { index, text } of timeTicks(chart.grid, stepWidth)) {
     const column = index * stepWidth;
@@ -135,7 +135,7 @@ const EIGHTHS = ' ▁▂▃▄▅▆▇█';
 function drawVolumes({ chart, grid, stepWidth, width, priceRows, volumeRows }: Area): void {
   if (volumeRows === 0) return;
   const most = Math.max(...chart.bars.map(({ volume }) => volume));
-  grid.put(width + 1, priceRows, ` ${amountText(most)}`);
+  grid.put(width + 1, priceRows, ` ${volumeText(most)}`);
   for (const bar of chart.bars) {
     if (bar.volume === 0) continue;
     const eighths = Math.max(1, Math.round((bar.volume / most) * volumeRows * 8));

@@ -91,14 +91,14 @@ async function chartOf(
 
 /** In epoch milliseconds. */
 function timesOf({ from, to }: Gap, { dayStartSeconds }: SeriesStates): TimeRange {
-  return { from: (from + dayStartSeconds) * 1000, to: (to + dayStartSeconds) * 1000 };
+  return { fromMs: (from + dayStartSeconds) * 1000, toMs: (to + dayStartSeconds) * 1000 };
 }
 
 /** Lines about missing rows within the range, and the command that fetches them. */
 function missingLines(states: SeriesStates, range: TimeRange, root: string): string[] {
   const within = states.gaps.filter((gap) => {
-    const { from, to } = timesOf(gap, states);
-    return gap.isMissing && from < range.to && to > range.from;
+    const { fromMs, toMs } = timesOf(gap, states);
+    return gap.isMissing && fromMs < range.toMs && toMs > range.fromMs;
   });
   if (within.length === 0) return [];
   const { market, dataset, interval, symbol } = states.series;
@@ -121,31 +121,33 @@ const ENOUGH_BARS = 100;
 function chooseInterval(
   found: Iterable<SeriesStates>,
   request: VerbRequest<QueryFlag>,
-  { series: [one], spec }: PlottedDataset,
+  { series: [series], spec }: PlottedDataset,
 ): { readonly states: SeriesStates; readonly range: TimeRange } {
   const { options } = request.resolved;
   const given = givenRange(options, nowMsOf(request), request.exchange);
-  const first = given?.from === undefined ? -Infinity : startOfDay(given.from, spec);
-  const end = given === undefined ? Infinity : startOfDay(given.to, spec);
+  const firstMs = given?.from === undefined ? -Infinity : startOfDay(given.from, spec);
+  const endMs = given === undefined ? Infinity : startOfDay(given.to, spec);
   const within = [...found].flatMap((states) => {
     // A series of zips has no rows that a query reads.
     if (states.first === undefined || states.last === undefined) return [];
     const range = {
-      from: Math.max(Date.parse(states.first), first),
-      to: Math.min(Date.parse(states.last) + 1, end),
+      fromMs: Math.max(Date.parse(states.first), firstMs),
+      toMs: Math.min(Date.parse(states.last) + 1, endMs),
     };
-    return range.from < range.to ? [{ states, range, length: lengthOf(states.series) }] : [];
+    return range.fromMs < range.toMs ? [{ states, range, lengthMs: lengthOf(states.series) }] : [];
   });
-  const newest = Math.max(...within.map(({ range }) => dayOf(range.to - 1, spec)));
+  const newest = Math.max(...within.map(({ range }) => dayOf(range.toMs - 1, spec)));
   const ranked = within
-    .filter(({ range }) => dayOf(range.to - 1, spec) === newest)
-    .sort((a, b) => b.length - a.length);
-  const best = ranked.find(({ range: { from, to }, length }) => (to - from) / length >= ENOUGH_BARS);
+    .filter(({ range }) => dayOf(range.toMs - 1, spec) === newest)
+    .sort((a, b) => b.lengthMs - a.lengthMs);
+  const best = ranked.find(
+    ({ range: { fromMs, toMs }, lengthMs }) => (toMs - fromMs) / lengthMs >= ENOUGH_BARS,
+  );
   const chosen = best ?? ranked.at(-1);
   if (chosen !== undefined) return chosen;
   const inRange = given === undefined ? '' : ` in ${given.text}`;
   throw usage(
-    `${options.out} holds no Parquet or CSV rows of ${one?.symbol} ${one?.market} ${one?.dataset}${inRange}`,
+    `${options.out} holds no Parquet or CSV rows of ${series?.symbol} ${series?.market} ${series?.dataset}${inRange}`,
     'cryptodl coverage shows what the lake holds',
   );
 }

@@ -16,8 +16,8 @@ export interface Bar {
   /** The index of the step. */
   readonly at: number;
   /** Times of the first and the last row, epoch milliseconds. */
-  readonly first: number;
-  readonly last: number;
+  readonly firstMs: number;
+  readonly lastMs: number;
   readonly open: number;
   readonly high: number;
   readonly low: number;
@@ -37,7 +37,7 @@ export interface BarQuery {
 /** The bars of all steps with rows, in their order. Rows with a value that is not a finite number are left out. */
 export async function readBars(query: BarQuery, verb: VerbRequest<QueryFlag>): Promise<Bar[]> {
   const { series, spec, range } = query;
-  const days = { from: dayOf(range.from, spec), to: dayOf(range.to - 1, spec) + 1 };
+  const days = { from: dayOf(range.fromMs, spec), to: dayOf(range.toMs - 1, spec) + 1 };
   const result = await queryLake(barQuery(query), verb, { series: [series], range: days });
   const bars: Bar[] = [];
   try {
@@ -49,8 +49,9 @@ export async function readBars(query: BarQuery, verb: VerbRequest<QueryFlag>): P
 }
 
 function barOf(row: readonly Cell[]): Bar {
-  const [at = 0, first = 0, last = 0, open = 0, high = 0, low = 0, close = 0, volume = 0] = row.map(Number);
-  return { at, first, last, open, high, low, close, volume };
+  const [at = 0, firstMs = 0, lastMs = 0, open = 0, high = 0, low = 0, close = 0, volume = 0] =
+    row.map(Number);
+  return { at, firstMs, lastMs, open, high, low, close, volume };
 }
 
 /** The query: times are filtered on the column itself, so that DuckDB skips row groups. */
@@ -64,8 +65,8 @@ export function barQuery({ series, spec, columns, grid, range }: BarQuery): stri
   const conditions = [
     `symbol = ${quoteText(series.symbol)}`,
     ...(series.interval === undefined ? [] : [`"interval" = ${quoteText(series.interval)}`]),
-    `${time} >= ${instant(range.from)}`,
-    `${time} < ${instant(range.to)}`,
+    `${time} >= ${instant(range.fromMs)}`,
+    `${time} < ${instant(range.toMs)}`,
   ];
   return `SELECT ${grid.indexSql('t')} AS step, min(t), max(t),
   arg_min(o, t), max(greatest(o, h, l, c)), min(least(o, h, l, c)), arg_max(c, t), sum(CASE WHEN ${isNumber('v')} THEN v ELSE 0 END)

@@ -34,8 +34,8 @@ function stepsOf(name: string, unit: Step['unit'], length: number, counts: reado
 
 /** Times `[from, to)`. */
 export interface TimeRange {
-  readonly from: number;
-  readonly to: number;
+  readonly fromMs: number;
+  readonly toMs: number;
 }
 
 /**
@@ -63,10 +63,10 @@ function holdsWhole({ unit, length }: Step, interval: string): boolean {
 }
 
 /** `dayStartMs`: the time from 00:00 UTC to the start of a day of the exchange. */
-function gridOf(step: Step, { from, to }: TimeRange, dayStartMs: number) {
-  const first = numberOf(step, from - dayStartMs);
+function gridOf(step: Step, { fromMs, toMs }: TimeRange, dayStartMs: number) {
+  const first = numberOf(step, fromMs - dayStartMs);
   return {
-    count: numberOf(step, Math.max(from, to - 1) - dayStartMs) - first + 1,
+    count: numberOf(step, Math.max(fromMs, toMs - 1) - dayStartMs) - first + 1,
     /** The start of a step. For the index `count`, the end of the last step. */
     startOf: (index: number): number => startOf(step, first + index) + dayStartMs,
     /** SQL for the index of the step of a time, which is also given as SQL. */

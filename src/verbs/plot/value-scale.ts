@@ -57,7 +57,7 @@ export function shortText(value: number, digits: number): string {
 export const valueText = (value: number): string => textOf(value, 8, 1e7);
 
 /** An amount like a volume, with three significant digits: `921`, `1.32K`. */
-export const amountText = (value: number): string => textOf(value, 3, 1000);
+export const volumeText = (value: number): string => textOf(value, 3, 1000);
 
 /** Numbers from `withUnit` on have a unit and at most four digits. Very large or small ones have an exponent and at most five digits. */
 function textOf(value: number, digits: number, withUnit: number): string {

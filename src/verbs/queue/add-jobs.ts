@@ -7,7 +7,7 @@ import { printLines } from '../../text/printable.js';
 import { idOf, type JobQueue, type NewJob, type QueuedJob } from './bullmq.js';
 import { jobId, jobData, MOST_CHARACTERS, type FailedObject, type JobData } from './job-data.js';
 import type { CommandQueue } from './open-queue.js';
-import type { Wait } from './wait.js';
+import type { PendingJobs } from './wait-for-jobs.js';
 import type { Clock } from '../../model/clock.js';
 import { CryptodlError, type ErrorCode } from '../../model/errors.js';
 import { ERROR_TRAITS } from '../../model/error-codes.js';
@@ -15,7 +15,7 @@ import { fieldsOf } from '../../text/json.js';
 
 export interface Adding extends Pick<CommandQueue, 'open'> {
   readonly signals: Pick<CommandQueue['signals'], 'signal'>;
-  readonly wait: Wait | undefined;
+  readonly pendingJobs: PendingJobs | undefined;
   readonly options: Options<'priority' | 'max-waiting' | 'quiet'>;
   readonly io: Pick<Io, 'clock' | 'stderr'>;
 }
@@ -51,11 +51,11 @@ export async function addJobs(
 }
 
 /** Resolves with the number of jobs that the queue did not have. */
-async function addBatch({ open, wait }: Adding, batch: NewJob[]): Promise<number> {
+async function addBatch({ open, pendingJobs }: Adding, batch: NewJob[]): Promise<number> {
   const { address, connection, queue } = open;
   const ids = batch.map(({ opts }) => opts?.jobId ?? '');
   try {
-    await wait?.add(ids);
+    await pendingJobs?.add(ids);
     const known = await connection.client.exists(...ids.map((id) => queue.toKey(id)));
     await queue.addBulk(batch);
     return batch.length - known;

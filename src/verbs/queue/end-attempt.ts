@@ -41,7 +41,7 @@ export interface ProcessContext
 }
 
 /** The end of an attempt. `own`: the failures because of which a further attempt may help; by default all. */
-export interface AttemptEnd {
+export interface JobAttemptEnd {
   readonly counts: Counts;
   readonly failed: readonly FailedObject[];
   readonly written: number;
@@ -60,7 +60,7 @@ const passing = (failed: readonly FailedObject[]): CryptodlError | undefined =>
 
 export const isRefused = ({ code }: CryptodlError): boolean => code === 'lake-refused';
 
-export function endBy(error: CryptodlError): AttemptEnd {
+export function endBy(error: CryptodlError): JobAttemptEnd {
   return { counts: {}, failed: [{ key: '', error }], written: 0 };
 }
 
@@ -88,7 +88,7 @@ function countsOfAttempt(counts: Counts): Counts {
 export async function fail(
   context: ProcessContext,
   job: QueuedJob,
-  { failed, counts, written, own = failed }: AttemptEnd,
+  { failed, counts, written, own = failed }: JobAttemptEnd,
 ): Promise<never> {
   const { bullmq } = context.open;
   const mayCome = passing(own);
@@ -148,7 +148,7 @@ export function stalledFailure(failedReason = '', attempts = 0): JobFailure | un
 }
 
 /** The code of the failure of a job as the queue has it; undefined if it has none that this program has written. */
-export function failureOf({
+export function jobErrorOf({
   failedReason,
   progress,
 }: {

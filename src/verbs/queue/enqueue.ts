@@ -20,8 +20,7 @@ import { addJobs } from './add-jobs.js';
 import { loadBullMq } from './bullmq.js';
 import { JOB_VERBS, jobOptions, namedLake, jobData, type JobData, type JobVerb } from './job-data.js';
 import { redisAddress, withQueue, type CommandQueue } from './open-queue.js';
-import { waitForJobs, type WaitFlag } from './wait-for-jobs.js';
-import { Wait } from './wait.js';
+import { PendingJobs, waitForJobs, type WaitFlag } from './wait-for-jobs.js';
 import { findDataset, defaultPartition } from '../../exchange/exchange-spec.js';
 import type { Exchange } from '../../exchange/exchange.js';
 import type { Series } from '../../model/task.js';
@@ -88,20 +87,20 @@ async function addAll(
 ): Promise<ExitCode> {
   const { io, resolved } = command;
   const { options } = resolved;
-  const wait = options.wait ? new Wait(open) : undefined;
-  await wait?.begin();
+  const pendingJobs = options.wait ? new PendingJobs(open) : undefined;
+  await pendingJobs?.begin();
   try {
-    const { jobs: added, fresh } = await addJobs(jobs, { open, signals, wait, options, io });
+    const { jobs: added, fresh } = await addJobs(jobs, { open, signals, pendingJobs, options, io });
     const known = added === fresh ? '' : `, ${numberText(added - fresh)} of them since an earlier command`;
     const where = `in the queue ${open.name} at ${shownRedis(open.address)}${known}`;
     if (options.json)
       printLines(io.stdout, [{ event: 'enqueued', queue: open.name, series, jobs: added, new: fresh }]);
     else if (!options.quiet)
       printLines(io.stderr, [`${countText(added, 'job')} for ${countText(series, 'series')} ${where}`]);
-    if (wait === undefined) return 0;
-    return await waitForJobs({ open, wait, jobs: added, options, io, signals });
+    if (pendingJobs === undefined) return 0;
+    return await waitForJobs({ open, pendingJobs, jobs: added, options, io, signals });
   } finally {
-    if (open.connection.client.status === 'ready') await wait?.close();
+    if (open.connection.client.status === 'ready') await pendingJobs?.close();
   }
 }
 

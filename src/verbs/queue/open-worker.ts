@@ -8,13 +8,13 @@ import type { Options } from '../../plan/options/flags.js';
 import type { JobQueue, JobWorker } from './bullmq.js';
 import { stalledFailure, type ProcessContext } from './end-attempt.js';
 import type { OpenQueue } from './open-queue.js';
-import { processJob, type Work } from './process-job.js';
+import { processJob, type JobScope } from './process-job.js';
 
 const LONGEST_BACKOFF_MS = 300_000;
 
 function openWorker(
   queue: string,
-  act: Work,
+  act: JobScope,
   { jobs: concurrency, leaseMs, retryDelayMs }: Options<'jobs' | 'lease' | 'retry-delay'>,
   context: ProcessContext,
 ): JobWorker {
@@ -46,10 +46,10 @@ function openWorker(
  * Opens a worker until it is ready. A worker of BullMQ whose own connection is cut before it is ready never takes a job, also when the server is
  * there again. After a stop, the worker may not be ready.
  */
-export async function readyWorker(...of: Parameters<typeof openWorker>): Promise<JobWorker> {
-  const { clock, signal } = of[3];
+export async function readyWorker(...parameters: Parameters<typeof openWorker>): Promise<JobWorker> {
+  const { clock, signal } = parameters[3];
   for (;;) {
-    const jobs = openWorker(...of);
+    const jobs = openWorker(...parameters);
     try {
       await jobs.waitUntilReady();
       return jobs;

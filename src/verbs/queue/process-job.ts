@@ -9,19 +9,19 @@ import { lakeOf, lakeProblem, parseJob, type FailedObject, type JobData } from '
 import { isConverted, fetching, converting, refuseWithoutConditions, runJob } from './run-job.js';
 import type { JobPart } from './run-job.js';
 import { fail, endBy, countsUntil, isRefused, furtherAttempt } from './end-attempt.js';
-import type { ProcessContext, AttemptEnd } from './end-attempt.js';
+import type { ProcessContext, JobAttemptEnd } from './end-attempt.js';
 
 /** Errors of a job itself; all other fatal errors are those of the machine. */
 const OF_JOB: ReadonlySet<string> = new Set(['usage', 'manifest-damaged', 'bug']);
 
-export type Work = 'whole' | 'fetch' | 'convert';
+export type JobScope = 'whole' | 'fetch' | 'convert';
 
 /** The processor of BullMQ. `leaseSignal` aborts when the lease of the job is lost: another worker does the job then. */
 export async function processJob(
   context: ProcessContext,
   job: QueuedJob,
   token: string,
-  work: Work,
+  scope: JobScope,
   leaseSignal: AbortSignal = new AbortController().signal,
 ): Promise<{ readonly counts: Counts } | undefined> {
   const { bullmq } = context.open;
@@ -31,7 +31,7 @@ export async function processJob(
   } catch (error) {
     return fail(context, job, endBy(toCryptodlError(error)));
   }
-  const problem = lakeOfOthers(lakeOf(data), context, work);
+  const problem = lakeOfOthers(lakeOf(data), context, scope);
   if (problem !== undefined) {
     context.warn(problem);
     context.left.add(idOf(job));
@@ -45,7 +45,7 @@ export async function processJob(
     clock: notBefore(context.clock, job.timestamp),
     signal: AbortSignal.any([context.signal, leaseSignal]),
   };
-  const end = await doPart(data, jobContext, job, work).catch(async (thrown: unknown) => {
+  const end = await doPart(data, jobContext, job, scope).catch(async (thrown: unknown) => {
     // Without the lease, BullMQ accepts no end.
     if (leaseSignal.aborted) throw thrown;
     const error = errorOfJob(thrown, context);
@@ -74,7 +74,7 @@ function errorOfJob(
 }
 
 /** Why this worker leaves a job with this lake to others; undefined if it does the job. */
-function lakeOfOthers(lake: string, own: ProcessContext, work: Work): string | undefined {
+function lakeOfOthers(lake: string, own: ProcessContext, work: JobScope): string | undefined {
   const wrongLake = lakeProblem(lake, own.lake, own.isLakeGiven);
   // The zips pass from one part to the other through the bucket of the lake.
   const needsBucket = work !== 'whole' && !isLakeAddress(lake);
@@ -88,12 +88,12 @@ function doPart(
   data: JobData,
   context: ProcessContext,
   job: QueuedJob,
-  work: Work,
-): Promise<AttemptEnd | undefined> {
+  work: JobScope,
+): Promise<JobAttemptEnd | undefined> {
   const { serialize, common } = context;
   const act = work === 'fetch' && !isConverted(data) ? 'whole' : work;
   const lake = lakeOf(data);
-  const run = async (): Promise<AttemptEnd | undefined> => {
+  const run = async (): Promise<JobAttemptEnd | undefined> => {
     if (act !== 'fetch' && isLakeAddress(lake))
       await common.once(`conditions of ${lake}`, () => refuseWithoutConditions(data, context));
     return ACTS[act](data, context, job);
@@ -101,14 +101,14 @@ function doPart(
   // Two jobs of a series would change one manifest at the same time, and two jobs with orders one order.
   const { out, market, dataset, interval, symbols } = data.options;
   const series = [out, market, dataset, interval, symbols].join('~');
-  const inTurn = (): Promise<AttemptEnd | undefined> => serialize(series, run);
+  const inTurn = (): Promise<JobAttemptEnd | undefined> => serialize(series, run);
   return data.orders === undefined ? inTurn() : serialize(`orders ${lake}`, inTurn);
 }
 
-type Act = (data: JobData, context: ProcessContext, job: QueuedJob) => Promise<AttemptEnd | undefined>;
+type Act = (data: JobData, context: ProcessContext, job: QueuedJob) => Promise<JobAttemptEnd | undefined>;
 
 /** Resolve with the end of this attempt, or with undefined if another worker goes on with the job. */
-const ACTS: Readonly<Record<Work, Act>> = {
+const ACTS: Readonly<Record<JobScope, Act>> = {
   whole: (data, context) => runJob(data, context),
   fetch: async (data, context, job) => {
     await whileBehind(context);
@@ -122,7 +122,8 @@ const ACTS: Readonly<Record<Work, Act>> = {
   },
   convert: async (data, context, job) => {
     const failures = failuresIn(job.data);
-    const ownOf = ({ failed }: AttemptEnd): FailedObject[] => failed.filter(({ key }) => !failures.has(key));
+    const ownOf = ({ failed }: JobAttemptEnd): FailedObject[] =>
+      failed.filter(({ key }) => !failures.has(key));
     const part: JobPart = {
       name: idOf(job),
       zips: (staged) => converting(staged, failures),

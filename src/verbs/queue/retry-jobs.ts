@@ -9,7 +9,7 @@ import { printLines } from '../../text/printable.js';
 import type { JobQueue, QueuedJob } from './bullmq.js';
 import { addFetch } from './add-jobs.js';
 import { parseJob } from './job-data.js';
-import { failureOf } from './end-attempt.js';
+import { jobErrorOf } from './end-attempt.js';
 import { withQueue, type OpenQueue } from './open-queue.js';
 
 const PAGE = 1000;
@@ -46,7 +46,7 @@ async function putBackOf(
     const jobs = await queue.getFailed(kept, kept + PAGE - 1);
     if (jobs.length === 0) return putBack;
     for (const job of jobs) {
-      const { code } = failureOf(job) ?? { code: 'unknown' };
+      const { code } = jobErrorOf(job) ?? { code: 'unknown' };
       const isChosen = codes === undefined || codes.includes(code);
       try {
         if (isChosen) await act?.(job);

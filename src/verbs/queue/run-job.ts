@@ -10,7 +10,7 @@ import type { SymbolContext, RunSelection } from '../../plan/select/selection.js
 import { startRun } from '../../run/run.js';
 import type { ZipStore, ReceivedZip } from '../../run/session/session.js';
 import { Mirrors, callerOf } from '../../run/verb/open-mirrors.js';
-import type { AttemptEnd, ProcessContext } from './end-attempt.js';
+import type { JobAttemptEnd, ProcessContext } from './end-attempt.js';
 import { lakeOf, resolveJob, type FailedObject, type JobData } from './job-data.js';
 import type { FailureReport } from '../../run/failures/failure-file.js';
 import { forEachItem } from '../../run/verb/items.js';
@@ -21,11 +21,11 @@ export interface JobPart {
   readonly name: string;
   readonly zips: (staged: StagedZips) => ZipStore;
   /** Called when the run has ended by itself. */
-  readonly end: (end: AttemptEnd, staged: StagedZips) => Promise<void>;
+  readonly end: (end: JobAttemptEnd, staged: StagedZips) => Promise<void>;
 }
 
 /** Rejects with the error that ended the run early: of the machine, of the options, or of a stop. */
-export const runJob = (data: JobData, context: ProcessContext, part?: JobPart): Promise<AttemptEnd> =>
+export const runJob = (data: JobData, context: ProcessContext, part?: JobPart): Promise<JobAttemptEnd> =>
   withMirrors(data, context, async (mirrors, given) => {
     const resolved = await mirrors.resolve(given);
     try {
@@ -72,7 +72,7 @@ async function runIn(
   data: JobData,
   { exchange, surroundings, clock, signal, pipeline, warn }: ProcessContext,
   zips?: ZipStore,
-): Promise<AttemptEnd> {
+): Promise<JobAttemptEnd> {
   const failed: FailedObject[] = [];
   const observer: Observer = { ...SILENT_OBSERVER, warn };
   const run = startRun({

@@ -5,7 +5,7 @@ import { countText, durationText, listText, numberText } from '../../model/units
 import type { OfflineCommand } from '../../run/verb/verb.js';
 import { shownRedis } from '../../http/redis/redis-errors.js';
 import type { JobQueue } from './bullmq.js';
-import { failureOf } from './end-attempt.js';
+import { jobErrorOf } from './end-attempt.js';
 import { queueWords, withQueue, type OpenQueue } from './open-queue.js';
 
 /** Failed jobs that are read for the counts by code, the newest first. */
@@ -81,7 +81,7 @@ async function failures(queues: readonly JobQueue[]) {
     for (let at = 0; at < MOST_FAILED; at += PAGE) {
       const jobs = await queue.getFailed(at, at + PAGE - 1);
       for (const job of jobs) {
-        const code = failureOf(job)?.code ?? 'unknown';
+        const code = jobErrorOf(job)?.code ?? 'unknown';
         failedBy[code] = (failedBy[code] ?? 0) + 1;
         counted += 1;
       }
@@ -92,8 +92,8 @@ async function failures(queues: readonly JobQueue[]) {
 
 /** Some names of workers, and how long a job has waited or run. */
 const SHOWN = 5;
-const ageText = (what: string, ms: number | null): string =>
-  ms === null ? '' : `, ${what} for ${durationText(ms)}`;
+const ageText = (what: string, ageMs: number | null): string =>
+  ageMs === null ? '' : `, ${what} for ${durationText(ageMs)}`;
 
 function stateLines(open: OpenQueue, state: Awaited<ReturnType<typeof queueState>>): string[] {
   const { waiting, delayed, active, failed, workers, perMinute, lastMinute, failedBy, counted, converting } =

@@ -5,7 +5,7 @@
  */
 import { REASON_FACTS } from '../../model/absence-reasons.js';
 import { UTC } from '../../model/calendar.js';
-import type { Counts } from '../../model/counters.js';
+import { Counters, type Counts } from '../../model/counters.js';
 import { ERROR_TRAITS } from '../../model/error-codes.js';
 import { CryptodlError } from '../../model/errors.js';
 import { exitCode, type ExitCode } from '../../model/exit-code.js';
@@ -16,12 +16,15 @@ import { closingBlock } from '../../run/report/closing-block.js';
 import { Tally } from '../../run/report/tally.js';
 import { printLines } from '../../text/printable.js';
 import { queueWords, type CommandQueue, type OpenQueue } from './open-queue.js';
-import type { Wait } from './wait.js';
+import { randomUUID } from 'node:crypto';
+import { isRecord } from '../../text/json.js';
+import { PREFIX, type JobEvents, type JobQueue } from './bullmq.js';
+import { countsIn, jobErrorOf, countsOfFailure } from './end-attempt.js';
 
 export type WaitFlag = 'json' | 'out' | 'quiet' | 'strict';
 
 export interface Waiting extends Pick<CommandQueue, 'open' | 'signals'> {
-  readonly wait: Wait;
+  readonly pendingJobs: PendingJobs;
   readonly jobs: number;
   readonly options: Options<WaitFlag>;
   readonly io: Io;
@@ -36,13 +39,13 @@ const LINE_MS = 30_000;
 
 /** Resolves with the exit code of the download. Rejects if the server has lost the jobs. */
 export async function waitForJobs(waiting: Waiting): Promise<ExitCode> {
-  const { wait, io, signals, open } = waiting;
+  const { pendingJobs, io, signals, open } = waiting;
   const { clock } = io;
   let pending = Number.NaN;
-  let changedAt = clock.monotonic();
-  let toldAt = clock.monotonic();
+  let changedAtMs = clock.monotonic();
+  let toldAtMs = clock.monotonic();
   for (;;) {
-    const left = await wait.pending();
+    const left = await pendingJobs.count();
     if (left === undefined)
       throw new CryptodlError(
         'redis-unreachable',
@@ -51,25 +54,25 @@ export async function waitForJobs(waiting: Waiting): Promise<ExitCode> {
           hint: 'run the same command again: it adds the jobs again, and those that are done find nothing to do',
         },
       );
-    const now = clock.monotonic();
-    if (left !== pending) changedAt = now;
+    const nowMs = clock.monotonic();
+    if (left !== pending) changedAtMs = nowMs;
     pending = left;
     if (pending === 0 || signals.signal.aborted) return conclude(waiting, pending);
-    if (now - toldAt >= LINE_MS) {
-      toldAt = now;
+    if (nowMs - toldAtMs >= LINE_MS) {
+      toldAtMs = nowMs;
       tell(waiting, pending);
     }
-    if (now - changedAt >= LOOK_UP_MS) {
-      changedAt = now;
-      await lookUp(open, wait);
+    if (nowMs - changedAtMs >= LOOK_UP_MS) {
+      changedAtMs = nowMs;
+      await lookUp(open, pendingJobs);
       await tellOfNoWorker(waiting);
     }
     await clock.sleep(POLL_MS, signals.signal).catch(() => undefined);
   }
 }
 
-function tell({ jobs, options, io, wait }: Waiting, pending: number): void {
-  const tally = tallyOf(wait.counts.all);
+function tell({ jobs, options, io, pendingJobs }: Waiting, pending: number): void {
+  const tally = tallyOf(pendingJobs.counts.all);
   const done = jobs - pending;
   const { outcomes } = tally;
   if (options.json)
@@ -92,8 +95,8 @@ async function tellOfNoWorker({ open, options, io }: Waiting): Promise<void> {
 }
 
 /** Counts jobs that no worker will count: failed before this command, or gone. */
-async function lookUp({ queue, converting }: OpenQueue, wait: Wait): Promise<void> {
-  for (const id of await wait.sample(LOOKED_UP)) {
+async function lookUp({ queue, converting }: OpenQueue, pendingJobs: PendingJobs): Promise<void> {
+  for (const id of await pendingJobs.sample(LOOKED_UP)) {
     // A job that goes from one queue to the other is in both for a moment: the first queue is read again after the second.
     let place = queue;
     let state = 'unknown';
@@ -101,14 +104,14 @@ async function lookUp({ queue, converting }: OpenQueue, wait: Wait): Promise<voi
       state = await place.getJobState(id);
       if (state !== 'unknown' && state !== 'completed') break;
     }
-    if (state === 'unknown' || state === 'completed') await wait.end(id, {});
-    if (state === 'failed') await wait.endFailed(id, place);
+    if (state === 'unknown' || state === 'completed') await pendingJobs.end(id, {});
+    if (state === 'failed') await pendingJobs.endFailed(id, place);
   }
 }
 
 function conclude(waiting: Waiting, pending: number): ExitCode {
   const { jobs, options, io, signals, open } = waiting;
-  const counts = waiting.wait.counts.all;
+  const counts = waiting.pendingJobs.counts.all;
   const tally = tallyOf(counts);
   const elapsedMs = io.clock.monotonic() - io.startedAt;
   const failedJobs = numberOf(counts['failedJobs']);
@@ -170,4 +173,78 @@ function tallyOf(counts: Counts): Tally {
     return group !== 'absentBy' || label in REASON_FACTS;
   });
   return new Tally(UTC, Object.fromEntries(known.map(([name, count]) => [name, numberOf(count)])));
+}
+
+/** The keys of a command that was killed while it waited vanish after this time. */
+const KEPT_SECONDS = 3600;
+
+/** Of one that was killed before: it adds jobs for as long as the queue is full. */
+const KEPT_WHILE_ADDING_SECONDS = 30 * 24 * 3600;
+
+export class PendingJobs {
+  /** Of the jobs that have ended. */
+  readonly counts = new Counters();
+  readonly #events: JobEvents[] = [];
+  /** A set of the jobs that have not ended. An empty name shows that the server has kept its data. */
+  readonly #key: string;
+
+  constructor(private readonly open: OpenQueue) {
+    this.#key = `${PREFIX}:${open.name}:cryptodl:wait:${randomUUID()}`;
+  }
+
+  /** To be called before the first `add`. */
+  async begin(): Promise<void> {
+    const { bullmq, connection, converting } = this.open;
+    // An earlier end of a job that is enqueued again is not its end.
+    const [seconds = 0, microseconds = 0] = await connection.client.time();
+    const sinceMs = seconds * 1000 + Math.floor(microseconds / 1000);
+    await this.add(['']);
+    await connection.client.expire(this.#key, KEPT_WHILE_ADDING_SECONDS);
+    for (const queue of [this.open.queue, converting]) {
+      const events = bullmq.openEvents(queue.name, connection, String(sinceMs));
+      events.on('completed', ({ jobId, returnvalue }) => {
+        // Another worker converts what a job without counts has fetched.
+        if (isRecord(returnvalue)) void this.end(jobId, countsIn(returnvalue));
+      });
+      events.on('failed', ({ jobId }) => void this.endFailed(jobId, queue));
+      this.#events.push(events);
+    }
+  }
+
+  /** To be called before the jobs are added to the queue, because a worker may be fast. */
+  async add(jobs: readonly string[]): Promise<void> {
+    await this.open.connection.client.sadd(this.#key, ...jobs);
+  }
+
+  /** The number of the jobs that have not ended. Undefined if the server has lost them. */
+  async count(): Promise<number | undefined> {
+    const { client } = this.open.connection;
+    await client.expire(this.#key, KEPT_SECONDS);
+    const members = await client.scard(this.#key);
+    return members === 0 ? undefined : members - 1;
+  }
+
+  /** Some of the jobs that have not ended. */
+  async sample(most: number): Promise<string[]> {
+    const jobs = await this.open.connection.client.srandmember(this.#key, most);
+    return jobs.filter((job) => job !== '');
+  }
+
+  async end(job: string, counts: Counts): Promise<void> {
+    if ((await this.open.connection.client.srem(this.#key, job)) !== 1) return;
+    for (const [name, count = 0] of Object.entries(counts)) this.counts.add(name, count);
+  }
+
+  async endFailed(id: string, queue: JobQueue): Promise<void> {
+    const job = await queue.getJob(id);
+    const counts = countsIn(job?.progress);
+    const failure = (job && jobErrorOf(job)) ?? { code: 'bug', retryable: false };
+    const isTold = failure.code !== 'job-stalled' && Object.keys(counts).length > 0;
+    await this.end(id, { ...(isTold ? counts : countsOfFailure(failure)), failedJobs: 1 });
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#events.map((events) => events.close()));
+    await this.open.connection.client.del(this.#key);
+  }
 }

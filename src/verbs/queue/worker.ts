@@ -14,7 +14,7 @@ import { createSerializer } from '../../model/in-order.js';
 import { shownRedis } from '../../http/redis/redis-errors.js';
 import { namedLake } from './job-data.js';
 import { withQueue, type CommandQueue } from './open-queue.js';
-import type { Work } from './process-job.js';
+import type { JobScope } from './process-job.js';
 import type { ProcessContext } from './end-attempt.js';
 import type { Counts } from '../../model/counters.js';
 import { closeWorker, readyWorker, refuseSecond, untilEnd } from './open-worker.js';
@@ -25,7 +25,7 @@ type WorkerFlag = SessionFlag | 'drain' | 'jobs' | 'json' | 'lease' | 'queue' | 
 
 /** The queues of a role, and what it does with their jobs. */
 const WORK_OF: Readonly<
-  Record<Options<'role'>['role'], readonly { readonly of: 'queue' | 'converting'; readonly act: Work }[]>
+  Record<Options<'role'>['role'], readonly { readonly of: 'queue' | 'converting'; readonly act: JobScope }[]>
 > = {
   fetch: [{ of: 'queue', act: 'fetch' }],
   convert: [{ of: 'converting', act: 'convert' }],

@@ -20,11 +20,11 @@ export async function retry(started: Started, retryJobs: RetryJobs): Promise<Exi
   if (path === '' && layers.some(({ values }) => values.redis !== undefined))
     return withResolved(started, exchange, ({ options }) => retryJobs(options, io));
   return withLakes(verb, io, async (lakes) => {
-    const given = resolveOptions(verb, layers, exchange);
+    const own = resolveOptions(verb, layers, exchange);
     const local =
       path === ''
-        ? await lastReportOf((await lakes.resolve(given)).options.out, io.environment)
-        : await lakes.fileAt(path, given.options);
+        ? await lastReportOf((await lakes.resolve(own)).options.out, io.environment)
+        : await lakes.fileAt(path, own.options);
     const report = await readReport(local, exchange);
     const { resolved, verb: repeated, failures } = pastRun(report, layers, { verbs, exchange });
     if (resolved.options.printOptions) return printOptions(verb, resolved, io);

@@ -33,12 +33,12 @@ export function readListingQuery(query: Pick<URLSearchParams, 'get'>) {
   };
 }
 
-export type BucketPage = Awaited<ReturnType<typeof readPage>>;
+export type BucketPage = Awaited<ReturnType<typeof readBucketPage>>;
 
 const CONCURRENCY = 16;
 
 /** The page of a query. A folder that does not exist gives an empty page. Rejects with file system errors. */
-export async function readPage(root: string, query: ListingQuery, digests: DigestCache) {
+export async function readBucketPage(root: string, query: ListingQuery, digests: DigestCache) {
   const entries: BucketEntry[] = [];
   /** Key of the last entry of this page; undefined for the last page. */
   let resumeAfter: string | undefined;

@@ -9,7 +9,7 @@ import { grouped } from '../../model/by-name.js';
 import { DAY_MS, eachDay } from '../../model/calendar.js';
 import type { Measure } from '../../plan/options/periods.js';
 import { intervalMs } from '../../exchange/exchange-spec.js';
-import type { Ranking } from './check.js';
+import type { Ranking } from './ranking-terms.js';
 
 /** Volumes of the archive have at most 8 decimals. */
 const SUM = 'DECIMAL(38, 8)';

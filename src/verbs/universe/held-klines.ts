@@ -47,8 +47,8 @@ export async function selectedSymbols(
 
 /** The days of the first and the last row of a listing. */
 interface Listing {
-  readonly first: number;
-  last: number;
+  readonly firstDay: number;
+  lastDay: number;
 }
 
 export type HeldKlines = Awaited<ReturnType<typeof readHeldSymbols>>;
@@ -67,13 +67,13 @@ export async function readHeldSymbols(catalogue: Catalogue, selected: readonly S
     if (fault !== undefined) throw new CryptodlError('disk', `${seriesName(series)}: ${fault}`);
     bySymbol.set(series.symbol, [...(bySymbol.get(series.symbol) ?? []), { series, files }]);
   }
-  const held = [...bySymbol].map(([symbol, parts]) => {
+  const heldSymbols = [...bySymbol].map(([symbol, parts]) => {
     const files = parts.flatMap((part) => part.files);
     return { symbol, parts, days: inOrder(files.flatMap((file) => daysOf(file, dayStart))) };
   });
-  const marketDays = inOrder(held.flatMap(({ days }) => days));
+  const marketDays = inOrder(heldSymbols.flatMap(({ days }) => days));
   const placeOf = new Map(marketDays.map((day, at) => [day, at]));
-  const symbols = held.flatMap(({ symbol, parts, days }) =>
+  const symbols = heldSymbols.flatMap(({ symbol, parts, days }) =>
     days.length === 0 ? [] : [{ symbol, parts, listings: listingsOf(days, placeOf) }],
   );
   return { symbols, marketDays };
@@ -94,8 +94,8 @@ function listingsOf(days: readonly number[], placeOf: ReadonlyMap<number, number
   const place = (day: number): number => placeOf.get(day) ?? 0;
   for (const day of days) {
     const now = listings.at(-1);
-    if (now !== undefined && place(day) - place(now.last) <= RELISTED_DAYS) now.last = day;
-    else listings.push({ first: day, last: day });
+    if (now !== undefined && place(day) - place(now.lastDay) <= RELISTED_DAYS) now.lastDay = day;
+    else listings.push({ firstDay: day, lastDay: day });
   }
   return listings;
 }

@@ -4,7 +4,7 @@ import { quoteName, quoteText } from '../../convert/sql.js';
 import { pairOf } from '../../exchange/pairs.js';
 import { dayText } from '../../model/calendar.js';
 import { countText, listText } from '../../model/units.js';
-import type { Ranking } from './check.js';
+import type { Ranking } from './ranking-terms.js';
 import { DATASET } from './held-klines.js';
 
 /**
@@ -17,8 +17,8 @@ export async function rankSymbols(duckdb: DuckDb, ranking: Ranking): Promise<voi
   // A listing holds until the first day of the next one.
   const listings = symbols.flatMap(({ symbol, listings: own }) =>
     own.map(
-      ({ first, last }, at) =>
-        `(${quoteText(symbol)}, ${first}, ${last}, ${own[at + 1]?.first ?? 2 ** 31 - 1})`,
+      ({ firstDay, lastDay }, at) =>
+        `(${quoteText(symbol)}, ${firstDay}, ${lastDay}, ${own[at + 1]?.firstDay ?? 2 ** 31 - 1})`,
     ),
   );
   await duckdb.run(`CREATE TEMP TABLE listing AS

@@ -1,4 +1,4 @@
-/** `cryptodl universe`: the most traded symbols at the beginning of each period, from klines of days before the period only. */
+/** `cryptodl universe`: the most traded symbols at the beginning of each period, from klines of days before the period only; printed, or as pairlists of freqtrade. */
 import { openCatalogue } from '../../lake/catalogue/catalogue.js';
 import { withSignals } from '../../run/verb/start-verb.js';
 import { printRows } from '../../run/verb/print-table.js';
@@ -11,34 +11,43 @@ import { calendarStart, dayText, nextCalendarStart } from '../../model/calendar.
 import { usage } from '../../model/errors.js';
 import type { ExitCode } from '../../model/exit-code.js';
 import type { Io } from '../../model/io.js';
-import { countText } from '../../model/units.js';
+import { countText, listText } from '../../model/units.js';
 import type { VerbRequest } from '../../plan/options/verb-request.js';
 import { readVerbLake } from '../../plan/select/held-series.js';
-import { printLines } from '../../text/printable.js';
-import { check, type Checked, type Ranking, type UniverseFlag } from './check.js';
+import { printLines, shownPath } from '../../text/printable.js';
+import { rankingTerms, type RankingTerms, type Ranking, type UniverseFlag } from './ranking-terms.js';
 import { DATASET, isUsable, noKlines, readHeldSymbols, selectedSymbols } from './held-klines.js';
 import { loadDailySums } from './daily-sums.js';
 import { countsText, rankSymbols, warningTexts } from './members.js';
-import { writePairlists } from './pairlists.js';
+import { createHash } from 'node:crypto';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pairName, pairOf } from '../../exchange/pairs.js';
+import { refuseForeignFile, writeOwnFile } from '../../files/own-file.js';
+import { fieldsOf, parseJson } from '../../text/json.js';
 
 export const universe = async (command: VerbCall<UniverseFlag>): Promise<ExitCode> =>
-  withSignals(command, async (request) => rankAndPrint(command.io, request, await check(request)));
+  withSignals(command, async (request) => rankAndPrint(command.io, request, await rankingTerms(request)));
 
 /** Sums that exceed the memory limit go to the temporary folder. */
 const MOST_MEMORY = 2e9;
 
-async function rankAndPrint(io: Io, request: VerbRequest<UniverseFlag>, checked: Checked): Promise<ExitCode> {
-  const { exchange, market, options, spec } = checked;
+async function rankAndPrint(
+  io: Io,
+  request: VerbRequest<UniverseFlag>,
+  terms: RankingTerms,
+): Promise<ExitCode> {
+  const { exchange, market, options, spec } = terms;
   const { root, held } = await readVerbLake(request);
-  const usable = held.filter((series) => isUsable(series, checked));
+  const usable = held.filter((series) => isUsable(series, terms));
   if (usable.length === 0) throw noKlines(market, root, options.out);
   const selected = await selectedSymbols(usable, request);
   const catalogue = openCatalogue(root, exchange, request.signal);
   const { symbols: all, marketDays } = await readHeldSymbols(catalogue, usable, spec);
   const symbols = all.filter(({ symbol }) => selected.has(symbol));
   if (symbols.length === 0) throw noKlines(market, root, options.out);
-  const starts = periodStarts(checked, marketDays);
-  const ranking = { ...checked, symbols, marketDays, starts };
+  const starts = periodStarts(terms, marketDays);
+  const ranking = { ...terms, symbols, marketDays, starts };
   const engine = verbEngine('universe', request, MOST_MEMORY);
   try {
     const duckdb = await engine.connect();
@@ -62,19 +71,19 @@ async function rankAndPrint(io: Io, request: VerbRequest<UniverseFlag>, checked:
  * error for a range without periods.
  */
 function periodStarts(
-  { every, window, minAge, from, to, market, options }: Checked,
+  { every, window, minAge, from, to, market, options }: RankingTerms,
   marketDays: readonly number[],
 ): number[] {
-  const held = { first: marketDays[0] ?? Infinity, last: marketDays.at(-1) ?? -Infinity };
+  const heldDays = { first: marketDays[0] ?? Infinity, last: marketDays.at(-1) ?? -Infinity };
   const lookback = Math.max(window, minAge);
-  const latest = calendarStart(held.last + 1, every);
+  const latest = calendarStart(heldDays.last + 1, every);
   // Without --from, the first period with a full window.
-  const full = nextCalendarStart(calendarStart(held.first + lookback - 1, every), every);
+  const full = nextCalendarStart(calendarStart(heldDays.first + lookback - 1, every), every);
   const first = from === undefined ? full : calendarStart(from, every);
   const last = to === undefined ? latest : Math.min(calendarStart(to, every), latest);
-  if (first > last || last <= held.first)
+  if (first > last || last <= heldDays.first)
     throw usage(
-      `${options.out} ${market} ${DATASET} has the days ${dayText(held.first)} … ${dayText(held.last)}, and no ${every} of the range begins after ${countText(lookback, 'day')} of them`,
+      `${options.out} ${market} ${DATASET} has the days ${dayText(heldDays.first)} … ${dayText(heldDays.last)}, and no ${every} of the range begins after ${countText(lookback, 'day')} of them`,
       'change --from or --to, give a shorter --window or --min-age, or download earlier days',
     );
   const starts: number[] = [];
@@ -101,4 +110,54 @@ async function printMembers(duckdb: DuckDb, io: Io, ranking: Ranking): Promise<s
   );
   if (rows !== undefined) await printRows(io, rows, options.json);
   return [];
+}
+
+const MARK = 'cryptodl universe';
+
+async function writePairlists(
+  duckdb: DuckDb,
+  io: Io,
+  { market, starts, options, target, exchange, warn }: Ranking,
+): Promise<string[]> {
+  const lists = starts.map(dayText).map((period) => {
+    const path = join(target, `pairlist-${period}.json`);
+    const what = 'an unchanged list of cryptodl universe';
+    return { period, own: { flag: 'target', path, what, isOwn: isOwnPairlist, force: options.force } };
+  });
+  for (const { own } of lists) await refuseForeignFile(own);
+  const unnamed = new Set<string>();
+  for (const { period, own } of lists) {
+    const members = await duckdb.rows(
+      `SELECT symbol FROM member WHERE period = DATE '${period}' ORDER BY rank`,
+    );
+    const pairs = members.flatMap(({ symbol }) => {
+      const pair = pairOf(exchange, market, String(symbol));
+      if (pair === undefined) unnamed.add(String(symbol));
+      return pair === undefined ? [] : [pairName(pair)];
+    });
+    await writeOwnFile(own, (staged) => writeFile(staged, pairlistText(pairs)));
+    if (options.json) await writeData(io, [{ period, file: shownPath(own.path), pairs: pairs.length }]);
+  }
+  if (unnamed.size > 0)
+    warn(
+      `${countText(unnamed.size, 'symbol')} left out of the pairs, because the quote asset is not known: ${listText([...unnamed].sort())}`,
+    );
+  return [`wrote ${countText(starts.length, 'file')} in ${shownPath(target)}`];
+}
+
+/**
+ * A fragment of a configuration of freqtrade: its StaticPairList reads the pairs of `exchange.pair_whitelist`. The mark and the digest tell later runs that the file may be replaced. freqtrade
+ * ignores both.
+ */
+function pairlistText(pairs: readonly string[]): string {
+  const digest = createHash('sha256').update(JSON.stringify(pairs)).digest('hex');
+  const exchange = { pair_whitelist: pairs };
+  const content = { made_by: MARK, digest, exchange, pairlists: [{ method: 'StaticPairList' }] };
+  return `${JSON.stringify(content, undefined, 2)}\n`;
+}
+
+async function isOwnPairlist(path: string): Promise<boolean> {
+  const text = await readFile(path, 'utf8').catch(() => '');
+  const { pair_whitelist: pairs } = fieldsOf(fieldsOf(parseJson(text))['exchange']);
+  return Array.isArray(pairs) && text === pairlistText(pairs.map(String));
 }

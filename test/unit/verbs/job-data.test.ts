@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { failuresIn, priorityOf } from '../../../src/verbs/queue/add-jobs.js';
 import { jobData, jobId, lakeProblem, parseJob } from '../../../src/verbs/queue/job-data.js';
-import { failureOf } from '../../../src/verbs/queue/end-attempt.js';
+import { jobErrorOf } from '../../../src/verbs/queue/end-attempt.js';
 
 const OPTIONS = {
   market: ['um'],
@@ -79,10 +79,10 @@ it('a worker writes only to the lake of its --out, or without one into buckets',
 
 it('a failure of the queue is checked', () => {
   const failure = { code: 'connection-lost', retryable: true, attempts: 3, message: 'lost', keys: ['a.zip'] };
-  expect(failureOf({ progress: failure })).toEqual({ code: 'connection-lost', retryable: true });
-  expect(failureOf({ progress: { ...failure, code: '<script>' } })?.code).toBe('unknown');
+  expect(jobErrorOf({ progress: failure })).toEqual({ code: 'connection-lost', retryable: true });
+  expect(jobErrorOf({ progress: { ...failure, code: '<script>' } })?.code).toBe('unknown');
   for (const progress of [0, null, 'text', {}, { code: 'usage' }])
-    expect(failureOf({ progress })).toBeUndefined();
+    expect(jobErrorOf({ progress })).toBeUndefined();
 });
 
 it('a waiting job is overtaken only by jobs that come within 12 hours per level', () => {

@@ -12,10 +12,10 @@ const HOSTILE = `</script></svg><img src=x onerror="alert(1)"> & 'x' \u0007`;
 
 function barOf(at: number, [open, high, low, close]: readonly [number, number, number, number]): Bar {
   const first = START + at * HOUR_MS;
-  return { at, first, last: first, open, high, low, close, volume: 0 };
+  return { at, firstMs: first, lastMs: first, open, high, low, close, volume: 0 };
 }
 
-const SPAN = { from: START, to: START + 24 * HOUR_MS };
+const SPAN = { fromMs: START, toMs: START + 24 * HOUR_MS };
 const PARTS = { breaks: [], notes: [] } as const;
 
 function chartOf(bars: readonly Bar[], symbol = 'BTCUSDT', notes: readonly string[] = []): Chart {
@@ -60,13 +60,13 @@ it('hostile text stays text in a page', () => {
 
 describe('the steps of a picture', () => {
   const [first, second] = [barOf(0, [1, 4, 0.5, 2]), barOf(3, [2, 3, 1, 2.5])];
-  const within = { from: START + HOUR_MS, to: START + 3 * HOUR_MS };
+  const within = { fromMs: START + HOUR_MS, toMs: START + 3 * HOUR_MS };
 
   it('of a page are candles at the start of their step, also if its first rows are missing', () => {
-    const late = { ...second, first: second.first + 600_000, last: second.first + 900_000 };
+    const late = { ...second, firstMs: second.firstMs + 600_000, lastMs: second.firstMs + 900_000 };
     const start = START + 3 * HOUR_MS;
     expect(dataOf(chartOf([late])).bars).toEqual([[start, start + HOUR_MS, 2, 3, 1, 2.5, 0]]);
-    expect(dataOf(lineOf([late])).bars[0]?.slice(0, 2)).toEqual([late.first, late.last]);
+    expect(dataOf(lineOf([late])).bars[0]?.slice(0, 2)).toEqual([late.firstMs, late.lastMs]);
   });
 
   it('of a page name the values before which a line is broken', () => {

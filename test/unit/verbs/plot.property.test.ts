@@ -72,7 +72,7 @@ describe('a value scale', () => {
 
 const range = fc
   .tuple(fc.integer({ min: 0, max: 20_000 }), fc.integer({ min: 1, max: 60_000 }))
-  .map(([from, hours]) => ({ from: START + from * HOUR_MS, to: START + (from + hours) * HOUR_MS }));
+  .map(([from, hours]) => ({ fromMs: START + from * HOUR_MS, toMs: START + (from + hours) * HOUR_MS }));
 
 describe('a time grid', () => {
   it('covers the range in at most as many steps as asked for, each a whole number of rows', () => {
@@ -84,10 +84,10 @@ describe('a time grid', () => {
         (all, most, interval) => {
           const grid = timeGrid(all, { most, interval, dayStartMs: 0 });
           expect(grid.count).toBeLessThanOrEqual(most);
-          expect(grid.startOf(0)).toBeLessThanOrEqual(all.from);
-          expect(grid.startOf(1)).toBeGreaterThan(all.from);
-          expect(grid.startOf(grid.count)).toBeGreaterThanOrEqual(all.to);
-          expect(grid.startOf(grid.count - 1)).toBeLessThan(all.to);
+          expect(grid.startOf(0)).toBeLessThanOrEqual(all.fromMs);
+          expect(grid.startOf(1)).toBeGreaterThan(all.fromMs);
+          expect(grid.startOf(grid.count)).toBeGreaterThanOrEqual(all.toMs);
+          expect(grid.startOf(grid.count - 1)).toBeLessThan(all.toMs);
         },
       ),
     );
@@ -96,7 +96,7 @@ describe('a time grid', () => {
   it('begins weeks on Mondays, months on their first day, and days at the start of the exchange', () => {
     const day = 24 * HOUR_MS;
     const gridOf = (days: number, most: number, dayStartMs = 0) =>
-      timeGrid({ from: START + 3 * day, to: START + days * day }, { most, interval: '1d', dayStartMs });
+      timeGrid({ fromMs: START + 3 * day, toMs: START + days * day }, { most, interval: '1d', dayStartMs });
     const first = (grid: ReturnType<typeof gridOf>) => new Date(grid.startOf(0)).toISOString().slice(0, 13);
     expect([gridOf(300, 50).text, first(gridOf(300, 50))]).toEqual(['1 week', '2024-01-01T00']);
     expect([gridOf(900, 40).text, first(gridOf(900, 40))]).toEqual(['1 month', '2024-01-01T00']);
@@ -107,7 +107,7 @@ describe('a time grid', () => {
   });
 
   it('has no step shorter than a row of weeks or of months', () => {
-    const all = { from: START, to: START + 300 * 24 * HOUR_MS };
+    const all = { fromMs: START, toMs: START + 300 * 24 * HOUR_MS };
     const textOf = (interval: string) => timeGrid(all, { most: 400, interval, dayStartMs: 0 }).text;
     expect(['1d', '1w', '1mo'].map(textOf)).toEqual(['1 day', '1 week', '1 month']);
   });
@@ -118,7 +118,7 @@ describe('a time grid', () => {
     ['months', 3],
   ] as const)('of %s puts a row into its step in SQL too, with the days of the exchange', async (_, most) => {
     const duckdb = await engine.connect();
-    const all = { from: START, to: START + 40 * 24 * HOUR_MS };
+    const all = { fromMs: START, toMs: START + 40 * 24 * HOUR_MS };
     const grid = timeGrid(all, { most, interval: '1h', dayStartMs: 8 * HOUR_MS });
     for (let index = 0; index < grid.count; index += 1) {
       const times = [grid.startOf(index), grid.startOf(index + 1) - 1];
@@ -132,7 +132,7 @@ describe('a time grid', () => {
 
   it('has labels of days at the start of the days of the exchange', () => {
     const [dayStartMs, day] = [8 * HOUR_MS, 24 * HOUR_MS];
-    const all = { from: START + day + dayStartMs, to: START + 4 * day + dayStartMs };
+    const all = { fromMs: START + day + dayStartMs, toMs: START + 4 * day + dayStartMs };
     const grid = timeGrid(all, { most: 20, interval: '1h', dayStartMs });
     const ticks = timeTicks(grid, 2);
     expect(ticks.map(({ index, text }) => [new Date(grid.startOf(index)).toISOString(), text])).toEqual([
@@ -175,8 +175,8 @@ const bars = fc
         const first = START + at * HOUR_MS;
         return {
           at,
-          first,
-          last: first,
+          firstMs: first,
+          lastMs: first,
           open,
           close,
           high: Math.max(...prices),
@@ -194,7 +194,7 @@ describe('a picture', () => {
     });
     fc.assert(
       fc.property(bars, size, fc.boolean(), (all, { columns, rows }, isLine) => {
-        const span = { from: START, to: START + 48 * HOUR_MS };
+        const span = { fromMs: START, toMs: START + 48 * HOUR_MS };
         const room = plotColumns(columns);
         const grid = timeGrid(span, { most: room, interval: '1h', dayStartMs: 0 });
         const column = { name: 'close', type: 'number', doc: '', nullable: false, restOnly: false } as const;
@@ -229,8 +229,8 @@ function modelOf(rows: readonly Row[], stepOf: (ms: number) => number): Bar[] {
     const at = stepOf(ms);
     const own = steps.get(at) ?? {
       at,
-      first: ms,
-      last: ms,
+      firstMs: ms,
+      lastMs: ms,
       open,
       high: -Infinity,
       low: Infinity,
@@ -239,7 +239,7 @@ function modelOf(rows: readonly Row[], stepOf: (ms: number) => number): Bar[] {
     };
     steps.set(at, {
       ...own,
-      last: ms,
+      lastMs: ms,
       close,
       high: Math.max(own.high, open, high, low, close),
       low: Math.min(own.low, open, high, low, close),
@@ -266,7 +266,7 @@ describe('the bars of rows', () => {
         fc.asyncProperty(fc.array(row, { minLength: 50, maxLength: 90 }), async (prices) => {
           const gap = Math.floor(hours / prices.length);
           const rows = prices.map(([o, h, l, c, v], at): Row => [START + at * gap * HOUR_MS, o, h, l, c, v]);
-          const span = { from: START, to: START + hours * HOUR_MS };
+          const span = { fromMs: START, toMs: START + hours * HOUR_MS };
           const grid = timeGrid(span, { most, interval: '1h', dayStartMs: 0 });
           const sqlOf = (number: number): string =>
             Number.isFinite(number) ? String(number) : `'${number}'::DOUBLE`;
@@ -288,7 +288,7 @@ describe('the bars of rows', () => {
               : Math.floor((ms - START) / (grid.startOf(1) - grid.startOf(0)));
           const expected = modelOf(rows, stepOf);
           expect(read).toEqual(
-            expected.map(({ at, first, last, open, high, low, close, volume }) => [
+            expected.map(({ at, firstMs: first, lastMs: last, open, high, low, close, volume }) => [
               at,
               first,
               last,

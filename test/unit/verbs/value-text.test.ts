@@ -1,6 +1,6 @@
 /** The texts of numbers in exported files. */
 import { expect, it } from 'vitest';
-import { MACROS } from '../../../src/verbs/export/write-rows.js';
+import { MACROS } from '../../../src/verbs/export/export-file.js';
 import { useSql } from '../../helpers/sql.js';
 
 const query = useSql();

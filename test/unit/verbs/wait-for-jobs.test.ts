@@ -2,9 +2,7 @@
 import { EventEmitter } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import type { OpenQueue } from '../../../src/verbs/queue/open-queue.js';
-import { Wait } from '../../../src/verbs/queue/wait.js';
-import { waitForJobs } from '../../../src/verbs/queue/wait-for-jobs.js';
-import type { Waiting } from '../../../src/verbs/queue/wait-for-jobs.js';
+import { PendingJobs, waitForJobs, type Waiting } from '../../../src/verbs/queue/wait-for-jobs.js';
 import { IdleClock } from '../../helpers/idle-clock.js';
 
 interface FakeJob {
@@ -52,15 +50,15 @@ async function summaryOf(
 ): Promise<unknown> {
   const [clock, events] = [new IdleClock(0), new EventEmitter()];
   const open = openQueue(failed, events);
-  const wait = new Wait(open);
-  await wait.begin();
-  await wait.add(jobs);
+  const pendingJobs = new PendingJobs(open);
+  await pendingJobs.begin();
+  await pendingJobs.add(jobs);
   tell(events);
   let printed = '';
   const stdout = { write: (text: string) => (printed += text) };
   const waiting = {
     open,
-    wait,
+    pendingJobs,
     jobs: jobs.length,
     options: { json: true, out: 'lake', quiet: false, strict },
     io: { clock, startedAt: 0, stdout, stderr: stdout },

@@ -10,9 +10,9 @@ import { oneMarket } from '../../plan/select/select-datasets.js';
 import { absolutePath } from '../../text/printable.js';
 import { DATASET, type HeldKlines } from './held-klines.js';
 
-export type Checked = Awaited<ReturnType<typeof check>>;
+export type RankingTerms = Awaited<ReturnType<typeof rankingTerms>>;
 
-export type Ranking = Checked &
+export type Ranking = RankingTerms &
   HeldKlines & {
     /** First days of the periods, in order. */
     readonly starts: readonly number[];
@@ -21,7 +21,7 @@ export type Ranking = Checked &
 export type UniverseFlag = HeldFlag | (typeof RANKING_FLAGS)[number] | 'now' | 'quiet' | 'temp-dir';
 
 /** Everything that is known before the lake is read. Throws usage errors, also for a market without klines or a column that is not comparable. */
-export async function check(request: VerbRequest<UniverseFlag>) {
+export async function rankingTerms(request: VerbRequest<UniverseFlag>) {
   const { exchange, observer, surroundings } = request;
   const { options } = request.resolved;
   const { as, by, every, from, minAgeMs = 0, to, top, windowMs } = options;
