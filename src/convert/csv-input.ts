@@ -196,10 +196,7 @@ async function* readChunks(csv: Body): AsyncGenerator<Buffer> {
   }
 }
 
-/**
- * The lines after the header, for the exact checker, each as `cut` returns it. Only LF and CRLF end a line. The last one may be the
- * beginning of a line that is too long.
- */
+/** The lines after the header, for the exact checker, as `cut` returns them. Only LF and CRLF end a line. The last may be the start of a long line. */
 export async function* rowLines(
   received: ReceivedObject,
   headerLines: number,

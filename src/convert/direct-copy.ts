@@ -13,10 +13,7 @@ import { gatherSmall, isLarge, newColumnsOf, type Gathered, type Input } from '.
 import { copyPublished } from './statements.js';
 import { soundExpression } from './values.js';
 
-/**
- * Undefined if the file is not a usual one, or if a row is unusual or invalid: then no target file exists. Rejects with errors that do not concern
- * the content.
- */
+/** Undefined for an unusual file, and for an unusual or invalid row: then no target file exists. Rejects with errors other than those of the content. */
 export async function copyDirectly(conversion: Conversion): Promise<ConversionResult | undefined> {
   const key = timeKey(conversion);
   if (key === undefined) return undefined;

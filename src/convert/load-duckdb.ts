@@ -6,10 +6,7 @@ import { errnoOf, CryptodlError } from '../model/errors.js';
 /** The version of DuckDB. Rejects when its native binary cannot be loaded. */
 export const duckdbVersion = (): Promise<string> => new Promise((resolve) => resolve(loadDuckDb().version()));
 
-/**
- * Uses `require`, because `import()` reads the many files of the package twice to find their exports. Throws `engine-missing`
- * when the binary of this platform cannot be loaded.
- */
+/** Uses `require`, because `import()` reads the many files of the package twice. Throws `engine-missing` if this platform's binary cannot be loaded. */
 export function loadDuckDb(): typeof Values {
   try {
     return createRequire(import.meta.url)('@duckdb/node-api') as typeof Values;

@@ -7,10 +7,7 @@ import { openRegularFile } from '../files/path-checks.js';
 /** The bytes at the end of a file that are read first. Few files have a longer footer. */
 const FOOTER_BYTES = 64 * 1024;
 
-/**
- * The number of rows, the names of the columns, and the metadata entry of cryptodl, unchecked. Rejects with `disk` for a file that is truncated or
- * not Parquet.
- */
+/** The number of rows, the names of the columns, and the entry of cryptodl, unchecked. Rejects with `disk` for a file that is no whole Parquet file. */
 export async function readFooter(path: string) {
   const file = await openRegularFile(path, constants.O_RDONLY);
   try {

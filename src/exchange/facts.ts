@@ -1,7 +1,4 @@
-/**
- * Reads and checks the files of config/: binance.json (hosts, markets and first days), binance-datasets.json (columns), halts.json
- * (market halts) and retry-presets.json.
- */
+/** Reads and checks the files of config/: binance.json, binance-datasets.json (columns), halts.json (market halts) and retry-presets.json. */
 import * as v from 'valibot';
 import { PRESETS, readConfig, STRATEGIES } from './names.js';
 

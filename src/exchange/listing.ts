@@ -14,10 +14,7 @@ import { namesAfter, parseListingCopy, withWalk, type ListingCopy } from './list
 export interface Listing {
   /** Names of the folders directly below a prefix. */
   folders(prefix: string): AsyncGenerator<string>;
-  /**
-   * Objects directly below a prefix, page by page in key order, after `marker` (exclusive; need not exist). A listing without
-   * `startsAnywhere` ignores the marker.
-   */
+  /** Objects directly below a prefix, by page and key, after `marker` (exclusive; need not exist). Without `startsAnywhere`, the marker has no effect. */
   objects(prefix: string, marker?: string, pageSize?: number): AsyncGenerator<readonly ListedObject[]>;
   /** Time of the oldest copy that replaced pages of this prefix, in epoch milliseconds; undefined if none did. */
   copiedAtMs?(prefix: string): number | undefined;
@@ -243,10 +240,7 @@ const MOST_NAMES = 200_000;
 /** Ends a walk over pages without names. */
 const MOST_PAGES = 5000;
 
-/**
- * A check of the pages of one walk. Throws `listing-malformed` unless the names are in byte order, each once, and below the prefix, and
- * for a walk that is too long.
- */
+/** Throws `listing-malformed` unless the names of a walk's pages are in byte order, each once, and below the prefix, and for a walk that is too long. */
 function pageCheck(prefix: string): (page: ListingPage) => void {
   let [names, count] = [0, 0];
   return ({ objects, prefixes }) => {

@@ -1,7 +1,4 @@
-/**
- * A file that a flag names: it replaces only a file that the program made. It is staged beside its place, and renamed when it is
- * complete.
- */
+/** A file that a flag names. It replaces only a file that the program made, and is renamed from a staged file when it is complete. */
 import type { Stats } from 'node:fs';
 import { chmod, lstat, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';

@@ -52,10 +52,7 @@ export async function makeSyncedFolder(folder: string): Promise<void> {
   await Promise.all((await makeFolder(folder)).map((made) => syncDirectory(dirname(made))));
 }
 
-/**
- * Moves a file, also to another file system: there the copy is complete and synced before the file is removed. The caller
- * syncs the folder of the target.
- */
+/** Moves a file, also to another file system: the synced copy is complete before the file is removed. The caller syncs the folder of the target. */
 export async function moveFile(from: string, to: string): Promise<void> {
   backingOf(from)?.removes(from);
   try {

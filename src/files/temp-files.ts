@@ -30,10 +30,7 @@ export async function makeTempFolder(path: string): Promise<void> {
   await makeFolder(path, 0o700);
 }
 
-/**
- * A new path in the folder of a file that does not have its content yet. Removes what killed processes have left in that folder. Readers
- * skip names that begin with a dot.
- */
+/** A new path beside a file that does not have its content yet. Removes what killed processes left there. Readers skip names that begin with a dot. */
 export async function stagedBeside(path: string): Promise<string> {
   const folder = dirname(path);
   await removeLeftovers(folder);

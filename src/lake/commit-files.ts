@@ -50,10 +50,7 @@ export async function commitFiles(context: CommitContext, commit: FileCommit): P
   }
 }
 
-/**
- * Writes the journal, applies it and removes it. If writing fails, the staged files are removed. If applying fails, the journal
- * and the staged files stay for the next run.
- */
+/** Writes the journal, applies it and removes it. If writing fails, no staged file stays. If applying fails, all stays for the next run. */
 async function commitWithJournal({ paths, manifests }: CommitContext, commit: FileCommit): Promise<void> {
   const journal = join(paths.internal, `commit-${randomUUID()}.json`);
   try {
@@ -195,10 +192,7 @@ interface RefusedCommit {
 
 const JOURNAL = /^commit-[\w-]+\.json(\.partial)?$/;
 
-/**
- * Completes the commits of a killed run in this lake. Rejected journals are not applied: they are moved to one new folder
- * together with all staged files, and returned.
- */
+/** Completes the commits of a killed run in this lake. Returns rejected journals, which are moved to a new folder with all staged files instead. */
 export async function finishCommits(paths: LakePaths, exchange: JournalExchange): Promise<RefusedCommit[]> {
   const refused = new Map<string, string>();
   for (const entry of await readdir(paths.internal, { withFileTypes: true })) {

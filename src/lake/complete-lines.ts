@@ -17,10 +17,7 @@ export async function* completeLines(path: string): AsyncGenerator<string[]> {
 /** No line of the program is as long. Without a limit, a damaged file could take all memory. */
 const LONGEST_LINE = 64 * 1024 * 1024;
 
-/**
- * The same for a descriptor of a file, which is closed at the end. `onTail` gets an incomplete last line. Rejects with `manifest-damaged` for a line
- * of more than 64 MiB.
- */
+/** The same for a descriptor, which it closes. `onTail` gets an incomplete last line. Rejects with `manifest-damaged` for a line above 64 MiB. */
 export async function* completeLinesOf(
   file: number,
   path: string,

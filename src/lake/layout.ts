@@ -76,10 +76,7 @@ export function refuseFile(path: string, flag = '--out'): void {
   throw usage(`${flag}: ${shownPath(path)} ${problem}`, `choose another ${flag}`);
 }
 
-/**
- * Rejects with `disk` if one of the folders of cryptodl or `.cryptodl/tmp` is a symbolic link, and with `usage` if the root is
- * a file.
- */
+/** Rejects with `disk` if a folder of cryptodl or `.cryptodl/tmp` is a symbolic link, and with `usage` if the root is a file. */
 export async function refuseLinkedFolders({ root, folder }: LakePaths): Promise<void> {
   refuseFile(root);
   await Promise.all([...Object.values(FOLDERS), STAGING].map(folder));

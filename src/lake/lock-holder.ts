@@ -107,10 +107,7 @@ export class Lease {
     this.#timer = options.clock.timer(HEARTBEAT_MS, () => void this.#beat(), { keepsAlive: false });
   }
 
-  /**
-   * Rejects with `locked` when the lock file is gone, damaged or of another holder, and with the error of the disk when the file
-   * cannot be renewed.
-   */
+  /** Rejects with `locked` if the lock file is gone, damaged or of another holder, and with the error of the disk if it cannot be renewed. */
   async confirm(): Promise<void> {
     // Both clocks are used: the monotonic clock stops while the machine sleeps, and the wall clock may be changed.
     const { wall, monotonic } = this.#time();

@@ -1,14 +1,17 @@
 /** The lock of a lake: one process at a time may write to it. */
-import { rename, rm } from 'node:fs/promises';
+import { rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { makeFolder } from '../files/disk.js';
 import type { Clock } from '../model/clock.js';
 import { CryptodlError, unlessMissing } from '../model/errors.js';
 import { withClaim } from './lock-claim.js';
 import { fileSystemNow, describeThisProcess, readHolderFile, isExpired, Lease } from './lock-holder.js';
-import { LEASE_MS, type LockHolder, type HolderFile } from './lock-holder.js';
-import { releaseSocket, bindSocket, isSocketTaken, nameOf } from './lock-socket.js';
+import { LEASE_MS } from './lock-holder.js';
+import type { LockHolder, HolderFile } from './lock-holder.js';
 import { processState } from '../files/running-process.js';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { connect, createServer } from 'node:net';
 
 export interface Lock {
   /** The previous holder, on another host or in another container, whose lease had expired; undefined if the lock was free. */
@@ -73,10 +76,7 @@ export async function acquireLock(directory: string, { command, clock, onLost }:
   };
 }
 
-/**
- * Rejects with `locked` while another run writes to the lake of `directory`. Does not acquire the lock. A missing directory is
- * not locked.
- */
+/** Rejects with `locked` while another run writes to the lake of `directory`. Takes no lock. A missing directory is not locked. */
 export async function refuseIfLocked(directory: string): Promise<void> {
   const path = join(directory, 'lock.json');
   const isTaken = await unlessMissing(isSocketTaken(directory));
@@ -132,3 +132,66 @@ function heldHereError(holder: LockHolder): CryptodlError {
 /** `pid 12 on host since 2024-01-15T12:00:00.000Z (cryptodl vision)` */
 export const holderText = (holder: LockHolder): string =>
   `pid ${holder.pid} on ${holder.host} since ${holder.startedAt} (${holder.command})`;
+
+// The lock of the kernel: an abstract unix socket for each lake (Linux only).
+
+/** `taken`: the socket is bound already. `unknown`: it cannot be bound, for example on macOS. Else the lock of this process. */
+type SocketLock = 'taken' | 'unknown' | { release(): Promise<void> };
+
+async function releaseSocket(socket: SocketLock): Promise<void> {
+  if (typeof socket === 'object') await socket.release();
+}
+
+/** The length of sun_path without the first byte. All names are this long, because only some versions of Node pad with zeros. */
+const NAME_BYTES = 107;
+
+/**
+ * Binds the abstract unix socket of the directory (unix(7)). The kernel frees it when the process ends in any way. The lock is
+ * valid in one network namespace. It does not keep the process running.
+ */
+export async function bindSocket(directory: string): Promise<SocketLock> {
+  if (process.platform !== 'linux') return 'unknown';
+  return listenOn(await socketName(directory));
+}
+
+/** Whether a process has bound the socket; false on platforms without abstract sockets. Does not bind it. */
+async function isSocketTaken(directory: string): Promise<boolean> {
+  if (process.platform !== 'linux') return false;
+  const socket = connect({ path: await socketName(directory) });
+  try {
+    await once(socket, 'connect');
+    return true;
+  } catch {
+    return false;
+  } finally {
+    socket.destroy();
+  }
+}
+
+const socketName = async (directory: string): Promise<string> =>
+  `\0${(await nameOf(directory)).padEnd(NAME_BYTES, '-')}`;
+
+/** From device and inode, so that a symbolic link or another spelling of the path gives the same name. */
+async function nameOf(directory: string): Promise<string> {
+  const { dev, ino } = await stat(directory, { bigint: true });
+  return `cryptodl-${createHash('sha256').update(`${dev}:${ino}`).digest('hex')}`;
+}
+
+function listenOn(path: string): Promise<SocketLock> {
+  return new Promise((resolve) => {
+    const server = createServer((socket) => socket.destroy());
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      resolve(error.code === 'EADDRINUSE' ? 'taken' : 'unknown');
+    });
+    server.listen({ path, exclusive: true }, () => {
+      server.removeAllListeners('error').on('error', () => undefined);
+      server.unref();
+      resolve({
+        release: () =>
+          new Promise((closed) => {
+            server.close(() => closed());
+          }),
+      });
+    });
+  });
+}

@@ -81,10 +81,7 @@ export class SymbolLife {
     return Number.isFinite(day) ? monthStart(monthOf(day) + 1) + daysOfBar - 2 : Infinity;
   }
 
-  /**
-   * The first day of the dataset in any of the symbols that show whether the market goes on, and in this one; undefined if none of the others
-   * has it.
-   */
+  /** The first day of the dataset in this symbol and in any of those that show whether the market goes on; undefined if none of those has it. */
   datasetStart(series: Series): Promise<number | undefined> {
     return this.#once(series, 'start of the dataset', async () => {
       const firsts = await Promise.all(
@@ -194,10 +191,7 @@ export class SymbolLife {
     return nearest ?? day;
   }
 
-  /**
-   * The series by whose objects of other symbols their market goes on: a coarse one is shown by daily objects that record trading; then other
-   * series of the symbol.
-   */
+  /** The series by whose objects of other symbols their market goes on: daily ones that record trading for a coarse one; then others of the symbol. */
   #shownBy(series: Series, cadence: Cadence, others: readonly Series[]): Shown {
     const trading = this.#days.isCoarse(series) ? this.#tradingOf(series)[0] : undefined;
     const own: Shown[number] = trading === undefined ? [series, cadence] : [trading, 'daily'];

@@ -1,7 +1,4 @@
-/**
- * Text for terminals, pipes, logs and reports: passwords are masked and control characters are escaped. Paths as people write
- * and read them.
- */
+/** Text for terminals, pipes, logs and reports: passwords are masked, control characters escaped, and paths written as people do. */
 import { relative, resolve, sep } from 'node:path';
 import { withAddresses } from './mirror-roots.js';
 import { fitted, widthOf } from './wrap.js';
@@ -74,10 +71,7 @@ function escaped(character: string): string {
 const hex = (character: string, digits: number): string =>
   character.charCodeAt(0).toString(16).padStart(digits, '0');
 
-/**
- * Text quoted so that a shell reads it as one word. Characters that `printable` would change are written as `$'…'` has them, which
- * bash, zsh and ksh read.
- */
+/** Text that a shell reads as one word. Characters that `printable` would change are written as in `$'…'`, which bash, zsh and ksh read. */
 export function shellWord(word: string): string {
   if (/^[\p{L}\p{N}_@%+=:,./-]+$/u.test(word)) return word;
   if (word.search(STEERING) < 0) return `'${word.replaceAll("'", `'\\''`)}'`;

@@ -1,8 +1,8 @@
 /** Routes of the shipped facts, and what the pages of REST come to. */
 import type { Market } from '../../src/model/task.js';
 import type { RouteSpec } from '../../src/exchange/facts.js';
-import { readRestPage } from '../../src/exchange/binance/rest-page.js';
-import type { GetPage, PageQuery } from '../../src/exchange/binance/rest-page.js';
+import { readRestPage } from '../../src/exchange/binance/series-pages.js';
+import type { GetPage, PageQuery } from '../../src/exchange/binance/series-pages.js';
 import type { Page, RestRow } from '../../src/exchange/rest-rows.js';
 import { specOf } from './conversion.js';
 

@@ -53,10 +53,7 @@ function inBody(head: string): Pick<Refusal, 'code' | 'message'> {
   return { message: `${number} ${msg}`, ...(code === undefined ? {} : { code }) };
 }
 
-/**
- * Reads `X-MBX-USED-WEIGHT-1M: 27`. Only the header with the length of the window counts, because the weight of a minute and the
- * requests of five minutes are different budgets.
- */
+/** Reads `X-MBX-USED-WEIGHT-1M: 27`, only with the length of the window: a minute's weight and five minutes' requests are different budgets. */
 function usedPermits(headers: Readonly<Record<string, string>>, windowMs: number): number {
   const used = Object.entries(headers).flatMap(([name, value]) => {
     const [, count, unit = ''] = /^x-mbx-used-weight-(\d+)([smhd])$/.exec(name) ?? [];

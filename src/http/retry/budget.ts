@@ -1,7 +1,4 @@
-/**
- * The retry budget of a host: successes and time fill it, retries empty it. The number of retries in flight is limited too.
- * While the budget is empty, retries wait.
- */
+/** The retry budget of a host: successes and time fill it, retries empty it. While it is empty, retries wait. It also limits the retries in flight. */
 import type { Clock } from '../../model/clock.js';
 import { waitTooLong } from '../../model/errors.js';
 import { hostOf, type Layer, type OnWait } from '../../model/fetch.js';
@@ -90,10 +87,7 @@ export class RetryBudget {
     this.#bucket.giveBack(Math.max(cost, SUCCESS_GAIN));
   }
 
-  /**
-   * Resolves when a retry may start, with the function that ends it. Rejects with the reason of the signal, or with
-   * `wait-too-long`.
-   */
+  /** Resolves with the function that ends a retry when it may start. Rejects with the reason of the signal, or with `wait-too-long`. */
   async take(
     signal: AbortSignal,
     cost = RETRY_COST,

@@ -3,10 +3,7 @@
 /** Longest pause of archive or listing, and longest delay before a retry, in milliseconds. */
 const SHORT_WAIT_MS = 10_000;
 
-/**
- * Whether another source replaces a host that does not answer: REST for the archive with `--fill rest`, the archive for REST
- * with `--join archive`.
- */
+/** Whether another source replaces a host without an answer: REST the archive with `--fill rest`, the archive REST with `--join archive`. */
 export class Failover {
   /** `isPossible`: the other source may still have the data. */
   constructor(public isPossible: boolean) {}

@@ -108,10 +108,7 @@ export class EgressGroup {
     return this.#members || UNKNOWN_MEMBERS;
   }
 
-  /**
-   * The monotonic time from which this program may take its share alone; undefined while Redis is used. Before that, the others
-   * do not know that it is missing.
-   */
+  /** The monotonic time from which this program takes its share alone; undefined while Redis is used. Before it, the others do not know of the loss. */
   get aloneFrom(): number | undefined {
     return this.#lost && this.#lost.at + MISSING_MS;
   }
@@ -131,10 +128,7 @@ export class EgressGroup {
     return this.#bans.filter(({ untilMs }) => untilMs > now);
   }
 
-  /**
-   * Tells what this program knows, and perhaps asks for permits. A sign of life. Rejects if Redis cannot be used, and the group is
-   * then lost; or if all runs have left the group.
-   */
+  /** Tells what this program knows, as a sign of life, and may ask for permits. Rejects if Redis fails, or if all runs have left the group: it is lost. */
   async call(ask?: Pick<ToldWindow, 'key' | 'weight' | 'limit'>): Promise<GroupAnswer[4]> {
     const counters = [...this.#counters].flatMap((counter) => {
       const window = counter.tell();

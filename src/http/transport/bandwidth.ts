@@ -11,10 +11,7 @@ export const UNLIMITED: Bandwidth = { take: () => undefined };
 /** A shorter wait is added to the wait of a later chunk, because a timer would cost more than the wait. Milliseconds. */
 const LEAST_WAIT_MS = 5;
 
-/**
- * Each received chunk takes its share of time. The next read waits until that time is over. Connections of several runs that share
- * `used` share the limit.
- */
+/** Each received chunk takes its share of time, after which the next read begins. Connections that share `used`, also of several runs, share the limit. */
 export function limitBandwidth(
   bytesPerSecond: number,
   clock: Clock,

@@ -1,7 +1,4 @@
-/**
- * Caches DNS answers for all direct connections, which ask for addresses of any family. A name is resolved again after five minutes, or after
- * a failed connection.
- */
+/** Caches DNS answers for all direct connections, for any family. A name is resolved again after five minutes, or after a failed connection. */
 import { lookup as systemLookup, type LookupAddress } from 'node:dns';
 import type { LookupFunction } from 'node:net';
 import type { Clock } from '../../model/clock.js';

@@ -13,10 +13,7 @@ import type { LakeFile, LeftOut } from './lake-file.js';
 const fetchAgainText = (root: string): string =>
   `cryptodl verify --fix${lakeFlag(root)}, then cryptodl repair${lakeFlag(root)}, fetches its objects again`;
 
-/**
- * Why a series as a whole cannot be read, with the next step; undefined if all of its committed files are there, with their size, and hold each
- * day once.
- */
+/** Why a series as a whole cannot be read, with the next step; undefined if all committed files are there, with their size, and hold each day once. */
 export function faultOfSeries(root: string, { unsound, overlapping }: LeftOut): string | undefined {
   if (unsound.length > 0)
     return `${listText(unsound.map(shownPath), 1)} is missing or damaged; ${fetchAgainText(root)}`;

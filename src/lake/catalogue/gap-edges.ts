@@ -24,10 +24,7 @@ export const hasEnded = (after: GapReason): boolean => after === 'delisted' || a
 
 export type Edge = Pick<Gap, 'from' | 'to' | 'reason' | 'evidence'>;
 
-/**
- * Parts of gaps within held days that lie before the listing or after the end of the series, with the first or last day itself: its
- * rows begin or end at any time.
- */
+/** Parts of gaps within held days that lie before the listing or after the end of the series: the first and the last day may be cut at any time. */
 export function edgesOf({ heldDays, known, to: heldTo, bars }: Part, gaps: Spans): Edge[] {
   const reasonOf = reasons(heldDays, known);
   let start = at(heldDays, 0);

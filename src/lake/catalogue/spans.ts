@@ -1,9 +1,6 @@
 /** Arithmetic of spans of time. */
 
-/**
- * A list of spans is flat, `[from, to, from, to, …]`, because a lake may have millions of them. Spans are half-open, ascending
- * and disjoint, in seconds or days.
- */
+/** Spans as a flat list `[from, to, from, to, …]`, because a lake may have millions: half-open, ascending and disjoint, in seconds or days. */
 export type Spans = ArrayLike<number>;
 
 /** Days `[from, to)` of the exchange. In a plan, `from` is -Infinity for a range from the start of the series on. */

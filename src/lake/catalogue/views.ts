@@ -23,10 +23,7 @@ export interface LakeTable {
 export const tableName = ({ market, dataset }: Pick<Series, 'market' | 'dataset'>): string =>
   `${market}_${dataset}`;
 
-/**
- * The view of the rows of the range. `isShown`: the statement is printed for people, with one file per line. Rejects with a system error for a CSV
- * file that cannot be read.
- */
+/** The view of the rows of the range. `isShown`: for people, with one file per line. Rejects with a system error for a CSV that cannot be read. */
 export async function viewOf(table: LakeTable, range: Partial<DayRange>, isShown = false): Promise<string> {
   const rows = await rowsQuery(table, isShown);
   const shown = table.spec === undefined ? rows : withinRange(rows, table.files, table.spec, range);

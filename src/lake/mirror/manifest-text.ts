@@ -36,10 +36,7 @@ const linesOf = (lines: Buffer): string[] =>
     .split('\n')
     .filter((line) => line !== '');
 
-/**
- * `changed`: files that this writer has put or will remove, as manifest lines name them. The lines of both can stand in one manifest
- * if this is false.
- */
+/** `changed`: files that this writer has put or will remove, as lines name them. If false, one manifest can have the lines of both. */
 function concernSameData(
   own: readonly string[],
   others: readonly string[],

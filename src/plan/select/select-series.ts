@@ -14,7 +14,7 @@ import { resolveRange, type Range } from './date-range.js';
 import { offerOf, retentionNotes } from './rest-offer.js';
 import { chooseDatasets, endedNotes, isAll, oneMarket, type ChosenDataset } from './select-datasets.js';
 import { chooseSymbols } from './choose-symbols.js';
-import { chooseRestSymbols } from './choose-rest-symbols.js';
+import { chooseRestSymbols } from './choose-symbols.js';
 import { describeDatasets, givenFlags, givenSettings, settingsOf } from './selection.js';
 import type {
   DownloadVerb,

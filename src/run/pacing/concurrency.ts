@@ -73,10 +73,7 @@ export class Concurrency {
     return { level: this.limit, most: this.#most, why };
   }
 
-  /**
-   * Places in the queue: an object that waits for its retry leaves its place to another one, unless the user fixed the
-   * concurrency.
-   */
+  /** Places in the queue. An object that waits for its retry leaves its place to another, unless the user fixed the concurrency. */
   get places(): number {
     if (this.#isFixed) return this.limit;
     return this.limit + Math.min(Math.floor(this.#waiting / ANSWERS_PER_OBJECT), this.#most);

@@ -63,10 +63,7 @@ export class Failures {
     return { level, served: bad === results ? level : Math.floor((level * (results - bad)) / results) };
   }
 
-  /**
-   * Counts a result at the present level. Returns the level before the retreat when a host that was down answers again: the
-   * outage says nothing about the load.
-   */
+  /** Counts a result at the present level. Returns the level before the retreat if a host answers again: the outage says nothing about the load. */
   add(isBad: boolean): { readonly backTo: number } | undefined {
     const { results, share } = this.recent;
     const wasDown = !isBad && share === 1 && results >= RESULTS_AFTER_RETREAT ? this.#retreat : undefined;

@@ -88,10 +88,7 @@ export class Reporter implements Observer {
     this.output.log.logger.info(message);
   }
 
-  /**
-   * Prints a warning. With `--quiet`, it is kept and printed only with later `alarm` lines. `isKept`: false for an output that the user asked
-   * for and does not get.
-   */
+  /** Prints a warning; with `--quiet` only before later `alarm` lines. `isKept`: false for an output that the user asked for and does not get. */
   warn(message: string, isKept = this.options.quiet): void {
     const line = `warning: ${message}`;
     if (!isKept) this.#print([line]);

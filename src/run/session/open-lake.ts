@@ -1,7 +1,4 @@
-/**
- * Opens the lake of a run for writing: takes its lock, finishes the commits of a killed run, and clears temporary
- * files.
- */
+/** Opens the lake of a run for writing: takes its lock, finishes commits of a killed run, and clears temporary files. */
 import { createHash } from 'node:crypto';
 import { statSync } from 'node:fs';
 import { rm } from 'node:fs/promises';

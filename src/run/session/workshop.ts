@@ -15,10 +15,7 @@ const MOST_WRITERS = 8;
 /** A writer waits most of its time for the bucket. DuckDB converts for as many writers at a time as there are cores. */
 const WRITERS_TO_BUCKET = 32;
 
-/**
- * `spillFolder`: the folder for data of DuckDB that exceeds its memory. `boundsUnwritten`: no more
- * partitions are unwritten than objects may be in flight.
- */
+/** `spillFolder`: for data of DuckDB beyond its memory. `boundsUnwritten`: no more partitions are unwritten than objects may be in flight. */
 export function openWorkshop(
   spillFolder: string,
   { isToBucket, boundsUnwritten }: { readonly isToBucket: boolean; readonly boundsUnwritten: boolean },

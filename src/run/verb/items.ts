@@ -27,10 +27,7 @@ export async function* tapped<Item>(
   }
 }
 
-/**
- * Calls `act` for each item until it resolves with false. Resolves with the summary of the items; with undefined if `act` ended the
- * iteration.
- */
+/** Calls `act` for each item until it resolves with false. Resolves with the summary of the items; undefined if `act` ended the iteration. */
 export async function forEachItem<Item, Summary>(
   items: AsyncGenerator<Item, Summary>,
   act: (item: Item) => Promise<void> | void,

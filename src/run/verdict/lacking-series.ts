@@ -8,10 +8,7 @@ import { findDataset, hasLongBars } from '../../exchange/exchange-spec.js';
 import { lakeFlag } from '../../text/printable.js';
 import type { Session } from '../session/session.js';
 
-/**
- * Counts the series that lack data that must be published by now: also what earlier runs left, and not what is proven to be absent. Warns of
- * them.
- */
+/** Counts the series that lack data that must be published by now, also for earlier runs, except what is proven to be absent. Warns of them. */
 export async function countLacking(
   { paths, exchange, nowMs, observer, stop }: Session,
   { requests, verb }: RunSelection,

@@ -28,10 +28,7 @@ export type VerifyFlag = SessionFlag | HeldFlag | 'deep' | 'fix' | 'format' | 's
 /** Counts so far, after each series. */
 export type Progress = Pick<VerifySummary, 'series' | 'files' | 'bytes'>;
 
-/**
- * Yields the findings and returns the summary. Calls `onProgress` after each series. Rejects with `locked` while a run is writing, and
- * with usage errors.
- */
+/** Yields the findings, returns the summary, calls `onProgress` after each series. Rejects with `locked` while a run writes, and with usage errors. */
 export async function* verifyLake(
   request: VerbRequest<VerifyFlag>,
   onProgress: (progress: Progress) => void = () => undefined,

@@ -174,10 +174,7 @@ export interface BarAmounts {
 }
 
 export interface BuiltSeries extends Series, BarAmounts {
-  /**
-   * `made`, or with --dry-run what would be made; `skipped`: the bars of the lake are up to date; `empty`: the source has no whole bar in
-   * the range.
-   */
+  /** `made`, with --dry-run what would be made; `skipped`: the bars are up to date; `empty`: the source has no whole bar in the range. */
   readonly outcome: 'made' | 'skipped' | 'empty' | 'failed';
   /** Why it failed, or why there is nothing to make. */
   readonly text?: string;

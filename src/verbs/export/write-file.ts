@@ -181,10 +181,7 @@ async function writeZip(csv: string, member: string, path: string): Promise<void
 /** A file ends with the length of its footer in 4 bytes, and `PAR1`. */
 const TAIL_BYTES = 8;
 
-/**
- * The logical type of a column in the footer (thrift compact protocol): a TIMESTAMP with `isAdjustedToUTC` false, in nanoseconds. The third
- * byte is the boolean.
- */
+/** The logical type of a column in the footer (thrift compact protocol): TIMESTAMP, not adjusted to UTC (its third byte), in nanoseconds. */
 const NANOSECONDS = [0x6c, 0x8c, 0x12, 0x1c, 0x3c, 0x00, 0x00, 0x00];
 const IS_ADJUSTED = { at: 2, yes: 0x11 };
 

@@ -38,10 +38,7 @@ export interface TimeRange {
   readonly toMs: number;
 }
 
-/**
- * At most `most` steps of a round length for `[from, to)`. A step of a fixed length holds whole rows of `interval`. The days of the exchange
- * begin `dayStartMs` after 00:00 UTC.
- */
+/** At most `most` steps of a round length for `[from, to)`. A fixed step holds whole rows of `interval`. Days begin `dayStartMs` after 00:00 UTC. */
 export function timeGrid(
   range: TimeRange,
   terms: { readonly most: number; readonly interval: string; readonly dayStartMs: number },

@@ -71,10 +71,7 @@ export function jobData(verb: JobVerb, options: RawValues, orders: readonly Aske
   return { v: JOB_VERSION, verb, options, ...(orders.length > 0 && { orders }) };
 }
 
-/**
- * The name of a job, the same for the same work: series, days, and a digest of everything that changes the result. BullMQ does not
- * allow `:` in it.
- */
+/** The name of a job, equal for equal work: series, days, and a digest of all that changes the result. BullMQ allows no `:` in it. */
 export function jobId({ verb, options, orders }: JobData): string {
   const { market, dataset, interval, symbols, from, to, ...others } = options;
   const digest = createHash('sha256')

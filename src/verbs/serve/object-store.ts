@@ -52,10 +52,7 @@ async function regularFile(path: string): Promise<BigIntStats | undefined> {
   });
 }
 
-/**
- * Opens the file of an object. Rejects with ELOOP when the path has a symbolic link, which may have been made since the
- * object was found.
- */
+/** Opens the file of an object. Rejects with ELOOP for a symbolic link in the path, which may be newer than the search for the object. */
 export async function openObject({ path }: Pick<StoredObject, 'path'>): Promise<FileHandle> {
   const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW);
   try {

@@ -208,10 +208,7 @@ interface ByteRange {
   readonly last: number;
 }
 
-/**
- * Reads a `Range` header for an object of `size` bytes (RFC 9110, 14.2).
- * Undefined if the header is not one well-formed byte range; a server ignores such a header.
- */
+/** Reads a `Range` header for an object of `size` bytes (RFC 9110, 14.2). Undefined for all but one well-formed range; servers ignore such headers. */
 function readRange(header: string | undefined, size: number): ByteRange | 'unsatisfiable' | undefined {
   const match = /^bytes=\s*(\d*)-(\d*)\s*$/i.exec(header ?? '');
   const [from, to] = [match?.[1] ?? '', match?.[2] ?? ''];

@@ -1,8 +1,8 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../../src/model/errors.js';
-import { readRestPage } from '../../../src/exchange/binance/rest-page.js';
-import type { PageQuery } from '../../../src/exchange/binance/rest-page.js';
+import { readRestPage } from '../../../src/exchange/binance/series-pages.js';
+import type { PageQuery } from '../../../src/exchange/binance/series-pages.js';
 import type { RestRow } from '../../../src/exchange/rest-rows.js';
 import type { RouteSpec } from '../../../src/exchange/facts.js';
 import { routeOf } from '../../helpers/rest-rows.js';

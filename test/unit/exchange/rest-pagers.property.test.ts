@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { endAnchored, idAnchored, startAnchored } from '../../../src/exchange/binance/series-pages.js';
-import type { PageQuery } from '../../../src/exchange/binance/rest-page.js';
+import type { PageQuery } from '../../../src/exchange/binance/series-pages.js';
 import type { Page, TimeSpan } from '../../../src/exchange/rest-rows.js';
 import { refusal } from '../../helpers/requests.js';
 import { allPages, modelServer, routeOf } from '../../helpers/rest-rows.js';

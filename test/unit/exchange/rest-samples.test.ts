@@ -8,7 +8,7 @@ import type { ErrorCode } from '../../../src/model/errors.js';
 import { readExchangeInfo } from '../../../src/exchange/binance/exchange-info.js';
 import type { ExchangeInfo } from '../../../src/exchange/binance/exchange-info.js';
 import { seriesPages } from '../../../src/exchange/binance/series-pages.js';
-import { readRestPage } from '../../../src/exchange/binance/rest-page.js';
+import { readRestPage } from '../../../src/exchange/binance/series-pages.js';
 import { rowsAsCsv } from '../../../src/exchange/rest-csv.js';
 import type { RestRow } from '../../../src/exchange/rest-rows.js';
 import type { Market } from '../../../src/model/task.js';

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../../src/model/errors.js';
 import type { Priority } from '../../../src/model/fetch.js';
 import { RateMeter } from '../../../src/http/throttle/meter.js';
-import { WindowMeter } from '../../../src/http/throttle/window-meter.js';
+import { WindowMeter } from '../../../src/http/throttle/server-buckets.js';
 import { QuotaBucket } from '../../../src/http/throttle/quota-bucket.js';
 import { refusal } from '../../helpers/requests.js';
 import { VirtualClock } from '../../helpers/virtual-clock.js';

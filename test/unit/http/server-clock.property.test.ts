@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Fetch } from '../../../src/model/fetch.js';
-import { ServerClock } from '../../../src/http/throttle/window-meter.js';
+import { ServerClock } from '../../../src/http/throttle/server-buckets.js';
 import { REQUEST, answer, context } from '../../helpers/requests.js';
 import { throttleOf } from '../../helpers/throttles.js';
 import { VirtualClock } from '../../helpers/virtual-clock.js';

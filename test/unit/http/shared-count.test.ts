@@ -19,7 +19,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { makeFolderSync } from '../../../src/files/disk.js';
 import { ProcessCount, SharedCount } from '../../../src/http/throttle/window-count.js';
-import { WindowMeter } from '../../../src/http/throttle/window-meter.js';
+import { WindowMeter } from '../../../src/http/throttle/server-buckets.js';
 import { built } from '../../helpers/built.js';
 import { openFiles, scratchFolder } from '../../helpers/folders.js';
 

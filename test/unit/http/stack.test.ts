@@ -1,7 +1,7 @@
 /** Jobs of one process share the buckets of the hosts that they ask. */
 import { VERBS } from '../../../src/main.js';
 import { expect, it } from 'vitest';
-import { layersOver } from '../../../src/http/layers.js';
+import { layersOver } from '../../../src/http/stack.js';
 import type { Stack } from '../../../src/http/stack-options.js';
 import { SharedResources } from '../../../src/model/shared-resources.js';
 import { SILENT_OBSERVER } from '../../../src/model/observer.js';

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Priority } from '../../../src/model/fetch.js';
 import { ProcessCount } from '../../../src/http/throttle/window-count.js';
-import { WindowMeter } from '../../../src/http/throttle/window-meter.js';
+import { WindowMeter } from '../../../src/http/throttle/server-buckets.js';
 import { QuotaBucket } from '../../../src/http/throttle/quota-bucket.js';
 import { VirtualClock } from '../../helpers/virtual-clock.js';
 

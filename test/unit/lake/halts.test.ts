@@ -132,7 +132,6 @@ describe('config/halts.json', () => {
   it.each([
     ['no source', { ...line, source: '' }],
     ['an end before its beginning', { ...line, to: '2024-01-01T02:00:00Z' }],
-    ['an unknown market', { ...line, market: 'margin' }],
     ['a time that is not UTC', { ...line, from: '2024-01-01T03:00:00+09:00' }],
     ['a key too many', { ...line, symbol: 'BTCUSDT' }],
   ])('is refused when it has %s', (_, wrong) => {

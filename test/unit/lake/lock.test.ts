@@ -19,7 +19,7 @@ import { join } from 'node:path';
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { acquireLock } from '../../../src/lake/lock.js';
-import { bindSocket } from '../../../src/lake/lock-socket.js';
+import { bindSocket } from '../../../src/lake/lock.js';
 import type { LockRequest } from '../../../src/lake/lock.js';
 import { systemClock } from '../../../src/model/clock.js';
 import { CryptodlError } from '../../../src/model/errors.js';

@@ -13,7 +13,7 @@ import type { ConcurrencyOption } from '../../../src/plan/options/network-flags.
 import { Costs } from '../../../src/run/report/costs.js';
 import { Figures } from '../../../src/run/report/figures.js';
 import { LiveRun } from '../../../src/run/report/live-run.js';
-import { layersOver } from '../../../src/http/layers.js';
+import { layersOver } from '../../../src/http/stack.js';
 import { loadBinance } from '../../../src/exchange/binance/binance.js';
 import { randoms } from '../../helpers/randoms.js';
 import { answer } from '../../helpers/requests.js';

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { barStart, nextStart, parseBar } from '../../../src/verbs/bars/bar-rule.js';
 import { planMonths } from '../../../src/verbs/bars/bar-months.js';
 import type { BarSource } from '../../../src/verbs/bars/source.js';
-import { barColumns, barsOf, sourceRows } from '../../../src/verbs/bars/bar-sql.js';
+import { barColumns, barsOf, sourceRows } from '../../../src/verbs/bars/make-bars.js';
 import { loadBinance } from '../../../src/exchange/binance/binance.js';
 import { findDataset } from '../../../src/exchange/exchange-spec.js';
 import { SETTINGS as MONTHLY } from '../../helpers/conversion.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { heatMap } from '../../../src/verbs/coverage/heat-map.js';
+import { heatMap } from '../../../src/verbs/coverage/print-coverage.js';
 
 describe('the heat-map of coverage', () => {
   const COMPLETE = { expected: 24, missing: 0 };

@@ -6,7 +6,7 @@ import { expect, it } from 'vitest';
 import { loadBinance } from '../../../src/exchange/binance/binance.js';
 import { lakePaths } from '../../../src/lake/layout.js';
 import { appendManifest } from '../../../src/lake/manifests.js';
-import { planRemoval } from '../../../src/verbs/remove/plan-removal.js';
+import { planRemoval } from '../../../src/verbs/remove/remove.js';
 import { objectLine } from '../../helpers/conversion.js';
 import { scratchFolder } from '../../helpers/folders.js';
 
