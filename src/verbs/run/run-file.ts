@@ -1,6 +1,6 @@
 /** `cryptodl run FILE`: the jobs of a file. */
 import { exitCodeOfJobs, type ExitCode } from '../../model/exit-code.js';
-import { readJobs, type Job } from '../../run/jobs/jobs.js';
+import { readJobs, type Job } from '../../run/jobs.js';
 import { printOptions, removeTempFiles, withLakes, withSignals } from '../../run/verb/start-verb.js';
 import type { Started, VerbInput } from '../../run/verb/verb.js';
 import { printLines, absolutePath } from '../../text/printable.js';

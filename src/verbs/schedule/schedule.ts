@@ -4,7 +4,7 @@ import { basename, resolve } from 'node:path';
 import type { VerbCall } from '../../run/verb/verb.js';
 import { printError } from '../../terminal/print-error.js';
 import { writeText } from '../../terminal/write-data.js';
-import { checkRequest, readJobs } from '../../run/jobs/jobs.js';
+import { checkRequest, readJobs } from '../../run/jobs.js';
 import { pastRun, readReport } from '../../run/failures/select-failures.js';
 import { toCryptodlError, usage } from '../../model/errors.js';
 import type { ExitCode } from '../../model/exit-code.js';

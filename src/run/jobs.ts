@@ -1,16 +1,16 @@
 /** `cryptodl run FILE`: reads the jobs of a file and checks the options of all chosen jobs before the first job begins. */
-import type { Clock } from '../../model/clock.js';
-import { toCryptodlError, usage } from '../../model/errors.js';
-import type { Io } from '../../model/io.js';
-import { readConfigFile } from '../../plan/options/config-file.js';
-import { JOBS_HINT, jobsFile, type JobEntry } from '../../plan/options/jobs-file.js';
-import { nowMsOf, type RunFlag } from '../../plan/options/verb-request.js';
-import { environmentLayer, flagLayer, resolveOptions } from '../../plan/options/resolve.js';
-import type { Invocation, RawLayer, Resolved } from '../../plan/options/resolve.js';
-import type { VerbSpec, VerbSpecs } from '../../plan/options/verb-spec.js';
-import { parseDownload } from '../../plan/select/select-series.js';
-import { didYouMean } from '../../text/did-you-mean.js';
-import type { Exchange } from '../../exchange/exchange.js';
+import type { Clock } from '../model/clock.js';
+import { toCryptodlError, usage } from '../model/errors.js';
+import type { Io } from '../model/io.js';
+import { readConfigFile } from '../plan/options/config-file.js';
+import { JOBS_HINT, jobsFile, type JobEntry } from '../plan/options/jobs-file.js';
+import { nowMsOf, type RunFlag } from '../plan/options/verb-request.js';
+import { environmentLayer, flagLayer, resolveOptions } from '../plan/options/resolve.js';
+import type { Invocation, RawLayer, Resolved } from '../plan/options/resolve.js';
+import type { VerbSpec, VerbSpecs } from '../plan/options/verb-spec.js';
+import { parseDownload } from '../plan/select/select-series.js';
+import { didYouMean } from '../text/did-you-mean.js';
+import type { Exchange } from '../exchange/exchange.js';
 
 /** `resolved`: the options of the command as a whole. Throws a usage error for a missing or invalid file, for an unknown name in `--only`, or for the first job with invalid options. */
 export async function readJobs(
