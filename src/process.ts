@@ -1,4 +1,4 @@
-/** Makes an Io from this process. No other file touches its streams, signals and exit code. */
+/** Makes an Io from this process. Only `bin/cryptodl.js` touches its streams, signals and exit code too, before it loads the program. */
 import { fileURLToPath } from 'node:url';
 import { packageFile } from './files/package-file.js';
 import { systemClock } from './model/clock.js';

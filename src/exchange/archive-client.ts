@@ -19,7 +19,7 @@ const SIDECAR_MAX_BYTES = 64 * 1024;
 
 /**
  * Whether the sidecar of an object exists. Also true if the request fails or the archive has no sidecars, because the download then
- * decides. Rejects with `unreachable` if the archive cannot be reached and no other source has the data.
+ * decides. Rejects with `unreachable` if the archive cannot be reached and no other source has the data, and with fatal errors.
  */
 export async function probeSidecar(access: ArchiveAccess, key: string): Promise<boolean> {
   const { sidecar } = access.archive;

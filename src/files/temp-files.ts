@@ -1,6 +1,6 @@
 /**
  * Temporary files and folders outside of the locked part of a lake: their names, and the removal of those of killed processes. A name
- * contains the process, so that a file is known as that of an ended process from the moment it exists, and 128 random bits, so that
+ * contains the process, so that a file is known as that of an ended process from the moment it exists, and a random UUID, so that
  * another user of a shared folder cannot make it first.
  */
 import { createHash, randomUUID } from 'node:crypto';

@@ -1,4 +1,4 @@
-/** The buckets of the servers, which the runs of one process share. */
+/** The buckets of the servers, which runs of one process share that have shared resources. */
 import type { Clock } from '../../model/clock.js';
 import { SharedResources } from '../../model/shared-resources.js';
 import type { Observer } from '../../model/observer.js';

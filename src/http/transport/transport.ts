@@ -24,7 +24,7 @@ export interface TransportOptions {
 }
 
 /**
- * Resolves with a complete body (status 200), with a 404, or with a 412 or 501 if it is no GET. Rejects with a typed error for any other status and for a cut, oversized or encoded body, and with the reason of the
+ * Resolves with a complete body (status 200), with a 404, or if it is no GET with any status below 300, a 412 or a 501. Rejects with a typed error for any other status and for a cut, oversized or encoded body, and with the reason of the
  * signal when it aborts. An unfinished attempt closes its socket. The received part of a large body stays in the spool file for the
  * next attempt.
  */

@@ -13,7 +13,7 @@ export type Rounds = Readonly<ReturnType<typeof roundsOf>>;
 
 export function roundsOf({ options, observer, failover, live, deadline, archiveAnswers }: RunSession) {
   return {
-    /** Waits before a further round, longer each time, so that a host can recover. */
+    /** Waits before a further round, longer each time up to a maximum, so that a host can recover. */
     before: async (round: number): Promise<void> => {
       observer.event('round', { round, of: FURTHER_ROUNDS });
       // No other source has the data of the remaining tasks, so requests now wait for their host instead of failing at once.

@@ -16,7 +16,7 @@ import { nowMsOf } from '../../plan/options/verb-request.js';
 import { judgeLake, type LakeVerdict } from '../../run/verdict/judge-lake.js';
 import type { JudgedOrder } from '../../run/verdict/judge-orders.js';
 
-/** Resolves with 0 if nothing is missing, 3 if a run may mend it, and 4 if it cannot be had. Rejects with a usage error for a lake without orders. */
+/** Resolves with 0 if nothing is missing, 3 if a run may mend it, 4 if it cannot be had, and 1 for a damaged manifest. Rejects with a usage error for a lake without orders. */
 export async function check(command: VerbInput<'out' | 'json' | 'quiet' | 'now'>): Promise<ExitCode> {
   const { io, resolved } = command;
   const { out, json, quiet } = resolved.options;
