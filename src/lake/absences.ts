@@ -46,6 +46,7 @@ export class Absences {
       throw new CryptodlError(
         'manifest-damaged',
         `"${line.first}" … "${line.last}" are not periods, or "asked" or "at" is wrong`,
+        { hint: 'cryptodl verify --fix' },
       );
     const { reason, asked, rest, failed, refused } = line;
     if (failed !== undefined && refused !== undefined)

@@ -165,7 +165,7 @@ export function hostError(
 }
 
 /** The error for wrong input of the user, with the next step. Exit code 2. */
-export function usage(message: string, hint?: string): CryptodlError {
+export function usage(message: string, hint: string): CryptodlError {
   return new CryptodlError('usage', message, { hint });
 }
 

@@ -83,7 +83,8 @@ async function chartOf(
   const shown = { series, spec, columns, grid, range };
   const bars = await readBars(shown, request);
   const column = columns.kind === 'line' ? ` in ${columns.column.name}` : '';
-  if (bars.length === 0) throw usage(`${series.symbol} has no numbers${column} in this range`);
+  if (bars.length === 0)
+    throw usage(`${series.symbol} has no numbers${column} in this range`, 'choose other days or --column');
   const notes = request.resolved.options.quiet ? [] : missingLines(states, range, root);
   const breaks = gaps.filter(({ isLoose }) => isLoose !== true).map((gap) => timesOf(gap, states));
   return makeChart({ ...shown, bars, breaks, notes });
