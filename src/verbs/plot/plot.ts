@@ -12,7 +12,7 @@ import type { ReadList } from '../../plan/options/parsers.js';
 import { listReader } from '../../plan/options/symbols.js';
 import { nowMsOf, type QueryFlag, type VerbRequest } from '../../plan/options/verb-request.js';
 import { readVerbLake, readableStates } from '../../plan/select/held-series.js';
-import { bytesText, listText } from '../../model/units.js';
+import { DAY_MS, bytesText, listText } from '../../model/units.js';
 import { refuseForeignFile, writeOwnFile } from '../../files/own-file.js';
 import { pageFile } from '../../terminal/page-shell.js';
 import { absolutePath, lakeFlag, shellWord, shownPath } from '../../text/printable.js';
@@ -156,5 +156,5 @@ function chooseInterval(
 /** The length of an interval in milliseconds. Intervals above a day have no fixed length, and are compared by their usual one. */
 function lengthOf({ interval = '1s' }: Series): number {
   const usual: Readonly<Record<string, number>> = { '1w': 7, '1mo': 30, '1M': 30 };
-  return (usual[interval] ?? 0) * 86_400_000 || intervalMs(interval) || 1000;
+  return (usual[interval] ?? 0) * DAY_MS || intervalMs(interval) || 1000;
 }
