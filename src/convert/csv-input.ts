@@ -9,6 +9,7 @@ import type { ColumnSpec } from '../exchange/facts.js';
 import { archivedColumns, type DatasetSpec } from '../exchange/exchange-spec.js';
 import { LONGEST_LINE } from './check-rows.js';
 import { LineScan } from './line-scan.js';
+import { NEWLINE } from '../text/csv.js';
 
 /** A received and verified object. */
 export interface ReceivedObject {
@@ -39,7 +40,6 @@ export interface Inspected {
   readonly newColumns: readonly string[];
 }
 
-const NEWLINE = 0x0a;
 const RETURN = 0x0d;
 const BOM = Buffer.from([0xef, 0xbb, 0xbf]);
 

@@ -1,6 +1,7 @@
 /** How many rows the objects of a series must have, and which times they may have. */
 import { rowSeconds, type DatasetSpec } from '../exchange/exchange-spec.js';
-import { DAY_MS, startOfDay } from '../model/calendar.js';
+import { startOfDay } from '../model/calendar.js';
+import { DAY_MS } from '../model/units.js';
 import type { Series, SourceObject, Period } from '../model/task.js';
 
 /** The number of rows that a period must have; undefined for rows at irregular times, bars longer than a day, and a period that is not over. */

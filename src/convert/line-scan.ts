@@ -1,6 +1,6 @@
 /** Finds signs that a CSV has invalid rows which the fast reader (DuckDB) may accept. The exact checker then reads the CSV. */
+import { NEWLINE } from '../text/csv.js';
 
-const NEWLINE = 0x0a;
 const UNDERSCORE = 0x5f;
 const SPACE = 0x20;
 const COMMA = 0x2c;

@@ -52,7 +52,8 @@ export async function mapErrors<T>(act: () => Promise<T>): Promise<T> {
       });
     }
     if (text.startsWith('INTERRUPT Error')) throw interrupted();
-    if (text.startsWith('IO Error')) throw new CryptodlError('disk', text, { cause: error });
+    if (text.startsWith('IO Error'))
+      throw new CryptodlError('disk', text, { cause: error, hint: 'check the disk and the permissions' });
     if (text.startsWith('Out of Memory Error')) {
       throw new CryptodlError('out-of-memory', `DuckDB exceeded its memory limit: ${text}`, {
         cause: error,

@@ -1,7 +1,8 @@
 /** The times of the rows of objects, read from their CSVs, and the order of these times. */
 import type { ColumnSpec } from '../exchange/facts.js';
+import { NEWLINE } from '../text/csv.js';
 
-const [NEWLINE, COMMA, ZERO] = [0x0a, 0x2c, 0x30];
+const [COMMA, ZERO] = [0x2c, 0x30];
 
 /** The times of the rows of one object, in the order of the rows: microseconds since the epoch, each a safe integer. */
 export type RowTimes = Float64Array;

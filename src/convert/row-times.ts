@@ -1,6 +1,7 @@
 /** The facts that follow from the times of the rows of an object: gaps, and further rows for the same bar. */
 import { REASON_FACTS } from '../model/absence-reasons.js';
-import { DAY_MS, parseDay, startOfDay } from '../model/calendar.js';
+import { parseDay, startOfDay } from '../model/calendar.js';
+import { DAY_MS } from '../model/units.js';
 import { MAX_GAPS, type IdFacts } from '../model/outcome.js';
 import type { SourceObject, Series } from '../model/task.js';
 import { rowSeconds, type DatasetSpec } from '../exchange/exchange-spec.js';

@@ -1,5 +1,6 @@
 /** Descriptions of datasets, for `schema`, docs/datasets.md and Parquet metadata. */
 import { periodText } from '../model/calendar.js';
+import { HOUR_MS } from '../model/units.js';
 import type { Cadence, Market } from '../model/task.js';
 import type { ColumnSpec } from './facts.js';
 import { reachMs, routesOf } from './routes.js';
@@ -81,7 +82,7 @@ export function reachText(exchange: ExchangeSpec, market: Market, { name }: Data
     const first = routesOf(exchange, series).find(({ route }) => route.first !== undefined)?.route.first;
     return first === undefined ? 'all days' : `${first} …`;
   }
-  const hours = reach / 3_600_000;
+  const hours = reach / HOUR_MS;
   return hours < FEW_DAYS * DAY_HOURS ? `the last ${hours} hours` : `the last ${hours / DAY_HOURS} days`;
 }
 

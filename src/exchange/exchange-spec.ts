@@ -1,7 +1,7 @@
 /** Markets, datasets and columns of an exchange, made from the facts of config/. */
 import { parsePeriod, type DayStart } from '../model/calendar.js';
 import type { Cadence, PartitionPeriod, Market, Period } from '../model/task.js';
-import { DURATION_MS } from '../model/units.js';
+import { HOUR_MS, DURATION_MS } from '../model/units.js';
 import type { ColumnSpec, DatasetFacts, OfferFacts, ExchangeFacts } from './facts.js';
 
 /** First and last known period. `last` is undefined if unknown, or if the dataset is still published. */
@@ -107,7 +107,7 @@ export function exchangeSpecOf(
   { intervals, markets, dayStartHours, ...exchange }: ExchangeFacts,
   datasets: Readonly<Record<string, DatasetFacts>>,
 ): ExchangeSpec {
-  const dayStartMs = dayStartHours * 3_600_000;
+  const dayStartMs = dayStartHours * HOUR_MS;
   const specsOf = (market: Market, offers: Readonly<Record<string, OfferFacts>>): MarketSpec['datasets'] => {
     const specs = Object.entries(offers).map(([name, offer]) => {
       const facts = datasets[name];

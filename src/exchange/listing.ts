@@ -1,7 +1,6 @@
 /** The archive's listing: its pages, walked and checked, and copies of earlier walks. */
 import { fetchDocument } from '../http/fetch-document.js';
-import type { ResponseCache } from '../http/response-cache.js';
-import { DAY_MS } from '../model/calendar.js';
+import { MAX_COPY_AGE_MS, type ResponseCache } from '../http/response-cache.js';
 import type { Clock } from '../model/clock.js';
 import { CryptodlError, isNoAnswer, NO_CONNECTION } from '../model/errors.js';
 import type { Observer } from '../model/observer.js';
@@ -67,9 +66,6 @@ function getPage(access: ArchiveAccess, base: string, address: string): Promise<
 
 export type ListingCopies = ReturnType<typeof copiesOf>;
 
-/** Copies above this age are not used. */
-const MAX_AGE_MS = 30 * DAY_MS;
-
 /** Copies of earlier walks to the end. They replace a listing that does not answer. */
 function copiesOf({ url, copies, nowMs, observer }: ListingContext) {
   let hasWarned = false;
@@ -81,7 +77,7 @@ function copiesOf({ url, copies, nowMs, observer }: ListingContext) {
     keep: (prefix: string, copy: ListingCopy): Promise<void> => copies.keep(nameOf(prefix), copy),
     /** Whether a copy of this time may replace the listing after this error. If so, warns once. */
     mayReplace: (error: unknown, atMs: number): boolean => {
-      if (!isNoAnswer(error) || nowMs - atMs > MAX_AGE_MS) return false;
+      if (!isNoAnswer(error) || nowMs - atMs > MAX_COPY_AGE_MS) return false;
       if (!hasWarned)
         observer.warn(
           `the listing at ${new URL(url).host} is not available (${error.message}): its copy of ${agoText(atMs, nowMs)} is used; newer objects are checked one by one, later changes and removals are not noticed`,

@@ -1,5 +1,6 @@
 /** The REST routes of a dataset, with their reach and cost. */
-import { DAY_MS, parseDay, startOfDay } from '../model/calendar.js';
+import { parseDay, startOfDay } from '../model/calendar.js';
+import { HOUR_MS, DAY_MS } from '../model/units.js';
 import type { Market, Period, Series } from '../model/task.js';
 import type { RouteSpec } from './facts.js';
 import type { TimeSpan } from './rest-rows.js';
@@ -22,7 +23,7 @@ export function routesOf(exchange: ExchangeSpec, series: Series): RoutedSeries[]
 /** Age of the oldest rows that all routes of a dataset have, in milliseconds; undefined if unlimited. */
 export function reachMs(exchange: ExchangeSpec, series: Series): number | undefined {
   const reaches = routesOf(exchange, series).flatMap(({ route }) => route.reachHours ?? []);
-  return reaches.length === 0 ? undefined : Math.min(...reaches) * 3_600_000;
+  return reaches.length === 0 ? undefined : Math.min(...reaches) * HOUR_MS;
 }
 
 /** The span of the row times of these days, in epoch ms. Some datasets label a row with the end of its interval. */
@@ -37,7 +38,7 @@ function startOf(spec: DatasetSpec, day: number): number {
   return startOfDay(day, spec) + (shift !== undefined && day < shift ? intervalMs(rest.interval) : 0);
 }
 
-const SETTLEMENT_MS = 8 * 3_600_000;
+const SETTLEMENT_MS = 8 * HOUR_MS;
 
 /** Estimated number of requests for these days. Rows without a fixed interval count as three per day. */
 export function requestsFor(

@@ -6,6 +6,7 @@ import { sep } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { unlessMissing } from '../model/errors.js';
 import { entryAt, entryNow, openRegularFile } from './path-checks.js';
+import { NEWLINE } from '../text/csv.js';
 
 export interface FileFacts {
   readonly bytes: number;
@@ -31,7 +32,7 @@ export async function fileFacts(path: string, signal?: AbortSignal): Promise<Fil
       const chunk = buffer.subarray(0, bytesRead);
       hash.update(chunk);
       bytes += bytesRead;
-      for (let at = chunk.indexOf(0x0a); at >= 0; at = chunk.indexOf(0x0a, at + 1)) newlines += 1;
+      for (let at = chunk.indexOf(NEWLINE); at >= 0; at = chunk.indexOf(NEWLINE, at + 1)) newlines += 1;
     }
   } finally {
     await file.close();

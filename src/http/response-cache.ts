@@ -12,6 +12,7 @@ import { errnoOf } from '../model/errors.js';
 import { makeFolder, readStateNow, TOO_LARGE } from '../files/disk.js';
 import { fieldsOf } from '../text/json.js';
 import { tempPath, removeLeftovers } from '../files/temp-files.js';
+import { DAY_MS } from '../model/units.js';
 
 export interface Copy<T> {
   /** Epoch milliseconds. */
@@ -29,7 +30,8 @@ export interface ResponseCacheOptions {
   readonly warn: (message: string) => void;
 }
 
-const MAX_AGE_MS = 30 * 86_400_000;
+/** Copies above this age are not used. */
+export const MAX_COPY_AGE_MS = 30 * DAY_MS;
 /** Bytes of a copy at most, packed and unpacked: as many as in the largest accepted answer of REST. */
 const COPY_MAX_BYTES = 64 * 1024 * 1024;
 const packed = promisify(gzip);
@@ -58,7 +60,7 @@ export class ResponseCache {
       if (!this.options.isReadOnly) await rm(path, { force: true }).catch(() => undefined);
       return undefined;
     }
-    return this.options.nowMs - copy.at > MAX_AGE_MS ? undefined : copy;
+    return this.options.nowMs - copy.at > MAX_COPY_AGE_MS ? undefined : copy;
   }
 
   async keep(name: string, value: unknown, at = this.options.nowMs): Promise<void> {
@@ -80,7 +82,7 @@ export class ResponseCache {
   /** Once a day, removes old copies. */
   async close(): Promise<void> {
     const { folder, clock } = this.options;
-    if (this.#hasWritten) await pruneCopies(folder, clock.now(), MAX_AGE_MS).catch(() => undefined);
+    if (this.#hasWritten) await pruneCopies(folder, clock.now(), MAX_COPY_AGE_MS).catch(() => undefined);
   }
 
   #warn(message: string): void {
@@ -110,7 +112,7 @@ function contentOf<T>(
 const COPY_NAME = /^[0-9a-f]{40}\.json\.gz$/;
 /** The folder was last cleaned at the modification time of this file. A look at thousands of copies in each run would take too long. */
 const PRUNED = 'pruned';
-const PRUNE_EVERY_MS = 86_400_000;
+const PRUNE_EVERY_MS = DAY_MS;
 
 function copyPath(folder: string, name: string): string {
   const digest = createHash('sha256').update(name).digest('hex').slice(0, 40);

@@ -1,5 +1,6 @@
 /** Absent periods of a series, as recorded in its manifest: the reason, the number of requests, and when to request them again. */
-import { DAY_MS, dayPeriod, monthOf, monthPeriod, parsePeriod, periodText } from '../model/calendar.js';
+import { dayPeriod, monthOf, monthPeriod, parsePeriod, periodText } from '../model/calendar.js';
+import { DAY_MS } from '../model/units.js';
 import { ERROR_TRAITS } from '../model/error-codes.js';
 import { CryptodlError, type ErrorCode } from '../model/errors.js';
 import { LATE_MS, REASON_FACTS, type AbsenceReason } from '../model/absence-reasons.js';
@@ -46,6 +47,7 @@ export class Absences {
       throw new CryptodlError(
         'manifest-damaged',
         `"${line.first}" … "${line.last}" are not periods, or "asked" or "at" is wrong`,
+        { hint: 'cryptodl verify --fix' },
       );
     const { reason, asked, rest, failed, refused } = line;
     if (failed !== undefined && refused !== undefined)

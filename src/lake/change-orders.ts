@@ -1,7 +1,8 @@
 /** Joins the orders of a run with those of the lake, and changes these, again if another writer changes them meanwhile. */
 import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
-import { DAY_MS, dayOf, dayText, UTC } from '../model/calendar.js';
+import { dayOf, dayText, UTC } from '../model/calendar.js';
+import { DAY_MS } from '../model/units.js';
 import { toCryptodlError } from '../model/errors.js';
 import type { Series } from '../model/task.js';
 import type { LakePaths } from './layout.js';

@@ -5,6 +5,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { CryptodlError, unlessMissing, withPath } from '../model/errors.js';
 import { shownPath } from '../text/printable.js';
 import { openForReading } from '../files/path-checks.js';
+import { NEWLINE } from '../text/csv.js';
 
 const CHUNK_BYTES = 256 * 1024;
 
@@ -42,7 +43,7 @@ export async function* completeLinesOf(
         return;
       }
       const filled = kept + bytesRead;
-      const end = buffer.lastIndexOf(0x0a, filled - 1) + 1;
+      const end = buffer.lastIndexOf(NEWLINE, filled - 1) + 1;
       yield linesIn(buffer, end);
       buffer.copyWithin(0, end, filled);
       kept = filled - end;
@@ -58,7 +59,7 @@ export async function* completeLinesOf(
 function linesIn(buffer: Buffer, end: number): string[] {
   const lines: string[] = [];
   for (let from = 0; from < end;) {
-    const to = buffer.indexOf(0x0a, from);
+    const to = buffer.indexOf(NEWLINE, from);
     lines.push(buffer.toString('utf8', from, to));
     from = to + 1;
   }
@@ -74,7 +75,7 @@ export async function completeLinesLength(file: FileHandle, size: number): Promi
     const start = Math.max(0, end - TAIL_BYTES);
     const buffer = Buffer.alloc(end - start);
     await file.read(buffer, 0, buffer.length, start);
-    const newline = buffer.lastIndexOf(0x0a);
+    const newline = buffer.lastIndexOf(NEWLINE);
     if (newline >= 0) return start + newline + 1;
     end = start;
   }

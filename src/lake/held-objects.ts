@@ -1,7 +1,6 @@
 /** The objects that a series holds, by the lines of its manifest. */
 import { grouped } from '../model/by-name.js';
 import { monthOf, monthStart, parsePeriod } from '../model/calendar.js';
-import { CryptodlError } from '../model/errors.js';
 import type { Period, Settings } from '../model/task.js';
 import type { FileBefore, ObjectLine } from '../model/manifest-line.js';
 
@@ -29,7 +28,7 @@ export class HeldObjects {
   /** Adds a line. It supersedes earlier lines with the same days. */
   add(line: ObjectLine): void {
     const period = parsePeriod(line.cadence, line.period);
-    if (period === undefined) throw new CryptodlError('manifest-damaged', `"${line.period}" is not a period`);
+    if (period === undefined) throw new TypeError(`"${line.period}" is not a period`);
     this.#follow(line);
     if (line.cadence === 'daily') {
       if (this.#byMonth.size > 0) this.#remove(this.#byMonth, monthOf(period.from));

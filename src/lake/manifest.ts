@@ -35,7 +35,7 @@ export function isHeld(manifest: Manifest, period: Period): boolean {
   );
 }
 
-/** Adds a line. Throws `manifest-damaged` for a period that is no date of the calendar, and for an invalid `at` or `asked`. */
+/** Adds a line. Throws `manifest-damaged` for an absence whose period is no date of the calendar, or with an invalid `at` or `asked`. */
 export function applyLine(manifest: Manifest, line: ManifestLine): void {
   if (line.kind === 'dropped') manifest[line.format].drop(line.key);
   else if (line.kind === 'absent') manifest.absences.add(line, (period) => isHeld(manifest, period));

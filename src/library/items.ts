@@ -37,7 +37,8 @@ export interface Begun {
   readonly common: SharedResources;
 }
 
-const refuse = (message: string): CryptodlError => new CryptodlError(usage(message));
+const refuse = (message: string, hint = 'call summary() without a loop'): CryptodlError =>
+  new CryptodlError(usage(message, hint));
 
 /** The items of a generator, which `begin` makes when the first item is read. `given`: the signal of the caller. */
 export function itemsOf<Item, Summary>(
@@ -48,7 +49,7 @@ export function itemsOf<Item, Summary>(
   let end: { readonly summary: Summary } | { readonly error: unknown } | undefined;
   let dropped: Promise<void> | undefined;
   async function* read(): AsyncGenerator<Item, void> {
-    if (isBegun) throw refuse('the items of a call can be read only once');
+    if (isBegun) throw refuse('the items of a call can be read only once', 'call the function again');
     isBegun = true;
     const stop = new AbortController();
     const signal = given === undefined ? stop.signal : AbortSignal.any([given, stop.signal]);

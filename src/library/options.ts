@@ -81,7 +81,7 @@ export function rawValues(verb: LibraryVerb, options: unknown): RawValues {
         didYouMean(key, known.map(camelCase)) ?? 'docs/library.md describes the options',
       );
     const items = itemsOf(name, value);
-    if (items.length === 0) throw usage(`${key} is empty`);
+    if (items.length === 0) throw usage(`${key} is empty`, `give ${key} a value or leave it out`);
     values[name] = items;
   }
   return values;
@@ -103,11 +103,11 @@ function itemsOf(name: FlagName, value: unknown): readonly string[] {
 function textOf(name: FlagName, value: unknown): string {
   const { value: kind } = flagSpec(name);
   if (value instanceof Date && Number.isNaN(value.getTime()))
-    throw usage(`${camelCase(name)} is not a valid Date`);
+    throw usage(`${camelCase(name)} is not a valid Date`, "for example new Date('2024-01-31')");
   if (value instanceof Date) return kind === 'DATE' ? value.toISOString().slice(0, 10) : value.toISOString();
   if (typeof value === 'number') return kind === 'TIME' || kind === 'UNTIL' ? `${value}ms` : String(value);
   if (typeof value === 'string' || typeof value === 'boolean') return String(value);
-  throw usage(`${camelCase(name)} is not a text, a number, a Date, true or false`);
+  throw usage(`${camelCase(name)} is not a text, a number, a Date, true or false`, 'see docs/library.md');
 }
 
 export interface Hooks {

@@ -1,4 +1,5 @@
 /** The reasons of absence, and what follows from each. */
+import { DAY_MS, HOUR_MS } from './units.js';
 
 interface ReasonFacts {
   /** The part of a series that the reason is about: before its first object, after its last one, or any. */
@@ -13,8 +14,6 @@ interface ReasonFacts {
   readonly leastWaitMs: number;
 }
 
-const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
 const WEEK_MS = 7 * DAY_MS;
 
 const REASONS = {

@@ -3,8 +3,7 @@
  * exchange decides at which time a day begins.
  */
 import type { Cadence, Period } from './task.js';
-
-export const DAY_MS = 86_400_000;
+import { DAY_MS } from './units.js';
 
 /** The beginning of the days of an exchange: milliseconds after 00:00 UTC of their date; negative if before it. */
 export interface DayStart {

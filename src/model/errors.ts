@@ -2,6 +2,7 @@
 import { constants } from 'node:os';
 import type { FetchResponse, PartialBody } from './fetch.js';
 import { ERROR_TRAITS } from './error-codes.js';
+import { DAY_MS } from './units.js';
 
 export type ErrorCode = keyof typeof ERROR_TRAITS;
 
@@ -10,7 +11,7 @@ export type ErrorCode = keyof typeof ERROR_TRAITS;
  * last from 2 minutes to 3 days (Binance API documentation, "Limits").
  */
 export const LONGEST_WAIT_DAYS = 7;
-export const LONGEST_WAIT_MS = LONGEST_WAIT_DAYS * 24 * 3600_000;
+export const LONGEST_WAIT_MS = LONGEST_WAIT_DAYS * DAY_MS;
 
 interface Details {
   readonly cause?: unknown;
@@ -165,7 +166,7 @@ export function hostError(
 }
 
 /** The error for wrong input of the user, with the next step. Exit code 2. */
-export function usage(message: string, hint?: string): CryptodlError {
+export function usage(message: string, hint: string): CryptodlError {
   return new CryptodlError('usage', message, { hint });
 }
 

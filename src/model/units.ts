@@ -1,12 +1,17 @@
 /** Durations, sizes and counts: parsed from the command line, and formatted for people. */
-import { DAY_MS } from './calendar.js';
+
+export const MINUTE_MS = 60_000;
+export const HOUR_MS = 60 * MINUTE_MS;
+export const DAY_MS = 24 * HOUR_MS;
+/** The latest time of a JavaScript Date. */
+export const LATEST_DATE_MS = 8.64e15;
 
 export const DURATION_MS: Readonly<Record<string, number>> = {
   ms: 1,
   s: 1000,
-  m: 60_000,
-  h: 3_600_000,
-  d: 86_400_000,
+  m: MINUTE_MS,
+  h: HOUR_MS,
+  d: DAY_MS,
 };
 
 /** Units of time in the spellings of other tools. A month is not a number of milliseconds. */

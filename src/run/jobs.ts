@@ -59,10 +59,12 @@ function chosen(
 ): readonly JobEntry[] {
   if (only === undefined) return entries;
   const names = entries.map(({ name }) => name);
-  for (const name of only) {
-    if (names.includes(name)) continue;
-    throw usage(`--only: ${path} has no job "${name}"; it has ${names.join(', ')}`, didYouMean(name, names));
-  }
+  const unknown = only.find((name) => !names.includes(name));
+  if (unknown !== undefined)
+    throw usage(
+      `--only: ${path} has no job "${unknown}"; it has ${names.join(', ')}`,
+      didYouMean(unknown, names) ?? 'name some of these, or leave out --only',
+    );
   return entries.filter(({ name }) => only.includes(name));
 }
 

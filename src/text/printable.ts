@@ -100,8 +100,11 @@ export function shownPath(path: string): string {
   return below === '' ? '.' : below.startsWith('..') ? path : below;
 }
 
-/** ` --out DIR` for a command; empty for `data`, the default of `--out`. */
+/** The default of `--out`. */
+export const DEFAULT_LAKE = 'data';
+
+/** ` --out DIR` for a command; empty for the default. */
 export function lakeFlag(root: string): string {
   const lake = shownPath(root);
-  return lake === 'data' ? '' : ` --out ${shellWord(lake)}`;
+  return lake === DEFAULT_LAKE ? '' : ` --out ${shellWord(lake)}`;
 }

@@ -433,7 +433,7 @@ const MISTAKES: readonly (readonly [string, string, string])[] = [
   [
     'no verb',
     'jobs: { a: { symbols: BTCUSDT } }',
-    'jobs.yaml: jobs.a: verb: "" is not one of vision, metrics\n',
+    'jobs.yaml: jobs.a: verb: "" is not one of vision, metrics\n  for example vision or metrics\n',
   ],
   [
     'an unknown key',

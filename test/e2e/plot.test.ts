@@ -212,11 +212,15 @@ describe('a plot refuses', () => {
     [['-s', 'BTCUSD'], 'lake has no BTCUSD in um ', 'did you mean BTCUSDT?'],
     [[], 'plot needs a symbol; lake holds BTCUSDT, FLATUSDT, MANYUSDT, TINYUSDT', 'cryptodl plot SYMBOL'],
     [['BTCUSDT,FLATUSDT'], 'plot needs a symbol; lake holds BTCUSDT, FLATUSDT\n', 'cryptodl plot SYMBOL'],
-    [['BTCUSDT', '-i', '1m'], 'holds no 1m; it holds 1h', ''],
+    [
+      ['BTCUSDT', '-i', '1m'],
+      'holds no 1m; it holds 1h',
+      'choose one of these with --interval, or leave it out',
+    ],
     [
       ['BTCUSDT', '--column', 'volum'],
       '--column volum: no such column of numbers; um klines has open, high, low, close, volume',
-      '',
+      'did you mean volume?',
     ],
     [
       ['BTCUSDT', '-d', '3', '--now', NOW],

@@ -2,7 +2,7 @@
  * The pages of one series that cover a span of time. If more rows match a request than the limit of a page, a route answers with the first
  * rows, with the last rows, or with the rows from an id on.
  */
-import { DAY_MS } from '../../model/calendar.js';
+import { HOUR_MS, LATEST_DATE_MS, MINUTE_MS, DAY_MS } from '../../model/units.js';
 import type { Series } from '../../model/task.js';
 import type { RouteSpec } from '../facts.js';
 import type { Page, RestRow, TimeSpan } from '../rest-rows.js';
@@ -12,9 +12,8 @@ import type { RestClient } from './rest-client.js';
 import { CryptodlError } from '../../model/errors.js';
 import { shownValue } from '../rest-csv.js';
 
-const HOUR_MS = 3_600_000;
 /** Least time between the last rows of two pages. Settlements are at least one hour apart. */
-const SETTLEMENT_STEP_MS = 60_000;
+const SETTLEMENT_STEP_MS = MINUTE_MS;
 
 export async function* seriesPages(
   client: RestClient,
@@ -219,13 +218,11 @@ function rowOf(cells: unknown, route: RouteSpec): RestRow {
   return { atMs: numberOf(route.time), id: route.id === '' ? 0 : numberOf(route.id), cells: byName };
 }
 
-/** The latest time of a JavaScript Date. */
-const LAST_MS = 8.64e15;
-
 /** Times are numbers in answers, but texts in the API documentation: both are read. */
 function wholeNumber(value: unknown): number | undefined {
   const number = typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value;
-  const isOne = typeof number === 'number' && Number.isInteger(number) && number >= 0 && number <= LAST_MS;
+  const isOne =
+    typeof number === 'number' && Number.isInteger(number) && number >= 0 && number <= LATEST_DATE_MS;
   return isOne ? number : undefined;
 }
 

@@ -2,6 +2,7 @@
 import type { Rate } from './meter.js';
 import type { Pace } from './paces.js';
 import type { ReadRefusal } from '../transport/error-map.js';
+import { MINUTE_MS } from '../../model/units.js';
 
 interface WindowQuota {
   readonly permits: number;
@@ -43,8 +44,6 @@ export interface ExchangeHosts extends AnswerRules {
   /** The addresses that are banned together with this one, itself included. */
   readonly bannedWith: (url: string) => readonly string[];
 }
-
-const MINUTE_MS = 60_000;
 
 export interface LimitOptions {
   readonly limits?:

@@ -8,8 +8,8 @@ import type { FetchRequest, FetchResponse, PartialBody } from '../../model/fetch
 const WRITE_BYTES = 1024 * 1024;
 /** One call is cheaper than an object with updates. A larger body is hashed while it arrives, so that its end does not block the event loop. */
 const HASHED_AT_ONCE_BYTES = 256 * 1024;
-/** Larger bodies go to the spool path, if there is one. Bytes. */
-const SPOOL_ABOVE_BYTES = 8 * 1024 * 1024;
+/** Larger bodies go to the spool path, if there is one. */
+export const BODY_MEMORY_BYTES = 8 * 1024 * 1024;
 
 type SinkOptions = Pick<FetchRequest, 'spoolPath' | 'spoolAboveBytes'>;
 
@@ -29,7 +29,7 @@ export class Sink {
   #file: FileHandle | undefined;
   #writing: Promise<FileHandle> | undefined;
 
-  constructor({ spoolPath = '', spoolAboveBytes = SPOOL_ABOVE_BYTES }: SinkOptions) {
+  constructor({ spoolPath = '', spoolAboveBytes = BODY_MEMORY_BYTES }: SinkOptions) {
     this.#path = spoolPath;
     this.#spoolAboveBytes = spoolAboveBytes;
   }

@@ -1,6 +1,7 @@
 /** Gives the reason for each day that a series does not hold. */
 import { ABSENCE_REASONS, LATE_MS, REASON_FACTS, type AbsenceReason } from '../../model/absence-reasons.js';
-import { DAY_MS, dayPeriod, monthOf, monthPeriod } from '../../model/calendar.js';
+import { dayPeriod, monthOf, monthPeriod } from '../../model/calendar.js';
+import { DAY_MS } from '../../model/units.js';
 import type { ErrorCode } from '../../model/errors.js';
 import type { Absence, Absences } from '../absences.js';
 import type { Period } from '../../model/task.js';

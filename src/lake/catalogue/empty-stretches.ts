@@ -1,10 +1,11 @@
 /** Times without rows at the start, at the end or within a held day. */
-import { DAY_MS, dayOf, startOfDay, type DayStart } from '../../model/calendar.js';
+import { dayOf, startOfDay, type DayStart } from '../../model/calendar.js';
+import { HOUR_MS, DAY_MS } from '../../model/units.js';
 import type { ObjectLine } from '../../model/manifest-line.js';
 import type { HeldSpan } from '../held-objects.js';
 
 /** Shorter stretches at midnight are common. */
-const LONG_MS = 2 * 3600_000;
+const LONG_MS = 2 * HOUR_MS;
 
 /** At the rate of the rest of the day, a long stretch would have at least this many rows. With fewer, it may be chance. */
 const FEWEST_EXPECTED_ROWS = 10;

@@ -108,7 +108,9 @@ async function readBack(plan: PartitionPlan, staged: string, result: ConversionR
   const isCsv = plan.settings.format === 'csv';
   const rows = isCsv ? facts.newlines - 1 : (await readFooter(staged)).rows;
   if (rows === result.rows) return facts;
-  throw new CryptodlError('disk', `${staged} has ${rows} rows when read back, ${result.rows} were written`);
+  throw new CryptodlError('disk', `${staged} has ${rows} rows when read back, ${result.rows} were written`, {
+    hint: 'run it again; if this error comes back, check the disk and the memory of the machine',
+  });
 }
 
 /** Empty if no row of the file stays or is compared with received ones. */

@@ -76,5 +76,5 @@ export function fileLayer(content: unknown, { origin, place, known, hint }: File
 function scalarText(value: unknown, where: string): string {
   if (typeof value === 'string' || typeof value === 'boolean' || typeof value === 'number')
     return String(value);
-  throw usage(`${where} is not a text, a number, true or false`);
+  throw usage(`${where} is not a text, a number, true or false`, 'write a value, or leave the line out');
 }

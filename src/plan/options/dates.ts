@@ -1,7 +1,7 @@
 /** Parsers for days and times. The days of `--from` and `--to` are those of the exchange, all times are UTC. */
-import { DAY_MS, monthOf, monthStart, parseDay, type CalendarPeriod } from '../../model/calendar.js';
+import { monthOf, monthStart, parseDay, type CalendarPeriod } from '../../model/calendar.js';
 import { within, choice, invalid, parser, type Parse } from './parsers.js';
-import { parseDurationMs } from '../../model/units.js';
+import { DAY_MS, MINUTE_MS, parseDurationMs } from '../../model/units.js';
 
 /** A date as given. The clock of the run decides which day a word means. */
 export type DateOption =
@@ -68,7 +68,7 @@ export type Until =
 /** A time of day, an instant or a duration. A bare number could be minutes or seconds, so it is refused. */
 export const until: Parse<Until> = (value, where) => {
   const minutes = clockMinutes(value);
-  if (minutes !== undefined) return { kind: 'time', sinceMidnightMs: minutes * 60_000 };
+  if (minutes !== undefined) return { kind: 'time', sinceMidnightMs: minutes * MINUTE_MS };
   const ms = /^[1-9]\d*$/.test(value) ? undefined : parseDurationMs(value);
   if (ms !== undefined) return { kind: 'duration', durationMs: ms };
   if (value.includes('-')) return { kind: 'instant', epochMs: instant(value, where) };

@@ -3,6 +3,7 @@ import { FORMATS } from '../../model/task.js';
 import { lake } from './addresses.js';
 import { takesDuration, file, folder, oneOf, section, takes } from './flag-spec.js';
 import * as parse from './parsers.js';
+import { DEFAULT_LAKE } from '../../text/printable.js';
 
 /** A sample of the periods of each series: `--sample 5`, or with the seed of an earlier draw `--sample 5:1f2e3d4c`. */
 export interface Sample {
@@ -22,7 +23,7 @@ export const LAKE_FLAGS = {
     out: takes('DIR', lake)('folder of the lake; of most commands, also an s3:// address', {
       isCarried: true,
       short: 'o',
-      default: './data',
+      default: `./${DEFAULT_LAKE}`,
       aka: ['output', 'output-dir', 'outdir', 'out-dir', 'dir', 'directory', 'datadir', 'data-dir'],
     }),
     format: oneOf('FORMAT', FORMATS, { parquet: ['pq'] })(

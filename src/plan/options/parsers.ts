@@ -52,7 +52,10 @@ export function choice<const T extends string>(
       values.find((value) => folded(value) === word) ??
       values.find((value) => others[value]?.some((other) => folded(other) === word));
     if (found !== undefined) return found;
-    throw usage(`${where}: "${text}" is not one of ${values.join(', ')}`, didYouMean(text, values));
+    throw usage(
+      `${where}: "${text}" is not one of ${values.join(', ')}`,
+      didYouMean(text, values) ?? `for example ${values.slice(0, 2).join(' or ')}`,
+    );
   };
 }
 
@@ -65,7 +68,7 @@ export function keyName(example: string): Parse<string> {
 /** Any text that is not empty and has no NUL character. */
 export const text: Parse<string> = (value, where) => {
   if (value === '') throw usage(`${where} is empty`, `give ${where} a value or leave it out`);
-  if (value.includes('\0')) throw usage(`${where} holds a NUL character`);
+  if (value.includes('\0')) throw usage(`${where} holds a NUL character`, 'write it without this character');
   return value;
 };
 

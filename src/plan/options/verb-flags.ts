@@ -2,9 +2,8 @@
 import * as parse from './parsers.js';
 import { EVERY, every } from './dates.js';
 import { count, file, oneOf, section, takes, takesTimeout, words } from './flag-spec.js';
-import { DAY_MS } from '../../model/calendar.js';
 import { GRAINS, MEASURES } from './periods.js';
-import { parseDurationMs } from '../../model/units.js';
+import { DAY_MS, parseDurationMs } from '../../model/units.js';
 import { intervalMs } from '../../exchange/exchange-spec.js';
 import { localFolder } from './addresses.js';
 

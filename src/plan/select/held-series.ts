@@ -76,7 +76,7 @@ export function filterHeldSeries(
     if (unknown !== undefined && (known.length > 0 || chosen.length === 0))
       throw usage(
         `--${name}: ${options.out} holds no ${unknown}; it holds ${known.join(', ')}`,
-        didYouMean(unknown, known),
+        didYouMean(unknown, known) ?? `choose one of these with --${name}, or leave it out`,
       );
     chosen = chosen.filter((series) => {
       const value = of(series);

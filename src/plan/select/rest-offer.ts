@@ -1,5 +1,6 @@
 /** The periods of a series that REST serves at the time of the run. */
-import { DAY_MS, dayOf, dayText, parseDay } from '../../model/calendar.js';
+import { dayOf, dayText, parseDay } from '../../model/calendar.js';
+import { HOUR_MS, DAY_MS } from '../../model/units.js';
 import type { RestOffer } from '../rest-evidence.js';
 import type { SelectedSeries } from '../series-request.js';
 import type { Period, Series } from '../../model/task.js';
@@ -71,7 +72,7 @@ export function firstDayOfRest(
 const MOST_ROWS = 50_000;
 
 /** The longest expected time from the start of a run to the request of the oldest day. */
-const MARGIN_MS = 3_600_000;
+const MARGIN_MS = HOUR_MS;
 
 /**
  * The REST offer of a series. With --fill rest for `vision`, and with --join archive for `metrics` if the archive has the dataset, REST

@@ -136,7 +136,7 @@ export function refuseEnded(exchange: ExchangeSpec, { market, spec }: MarketData
   const end = endOfDataset(spec);
   throw usage(
     endedText(exchange, market, spec.name) ?? `${market} ${spec.name} has ended`,
-    end === undefined || spec.removed ? undefined : `its last day: --to ${dayText(end - 1)}`,
+    end === undefined || spec.removed ? 'choose another dataset' : `its last day: --to ${dayText(end - 1)}`,
   );
 }
 

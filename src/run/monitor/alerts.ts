@@ -1,7 +1,7 @@
 /** Thresholds for the figures of a run, and the alerts of a run beyond them. */
 import { LATE_MS } from '../../model/absence-reasons.js';
 import { Counters } from '../../model/counters.js';
-import { countText, durationText, numberText } from '../../model/units.js';
+import { HOUR_MS, countText, durationText, numberText } from '../../model/units.js';
 import type { Alert } from '../report/run-summary.js';
 import type { WrittenRun } from './run-record.js';
 
@@ -11,8 +11,6 @@ export interface AlertContext {
   /** ` --out DIR` for the commands of an advice; empty for the lake that commands use without the flag. */
   readonly lakeFlag: string;
 }
-
-const HOUR_MS = 3_600_000;
 
 /** The rules of `config/monitoring/alerts.yml` have the same ones. */
 export const THRESHOLDS = {

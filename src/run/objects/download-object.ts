@@ -14,6 +14,8 @@ import { urlPathOf } from '../../exchange/keys.js';
 import { beginsWithHeader, type ReceivedObject } from '../../convert/csv-input.js';
 import type { ReceivedZip, Session } from '../session/session.js';
 import { isLabel } from '../../text/json.js';
+import { NEWLINE } from '../../text/csv.js';
+import { BODY_MEMORY_BYTES } from '../../http/transport/sink.js';
 
 /** `instead`: the object is absent, or the held one stays, because REST does not have more rows, or refused the request. */
 export type Arrived =
@@ -31,8 +33,6 @@ export interface DownloadContext extends Pick<Session, 'fetch' | 'runFolder' | '
   readonly stop: Pick<AbortController, 'signal'>;
 }
 
-/** Zips and CSVs above this go to a spool file. */
-export const BODY_MEMORY_BYTES = 8 * 1024 * 1024;
 /** No archive object unpacks to more than a fraction of this. */
 const CSV_MAX_BYTES = 64 * 2 ** 30;
 /** The largest allowed ratio of a CSV to its zip. Rows that differ only in their times compress 22 to 1 (measured with a day of 1s bars without trades). */
@@ -41,7 +41,6 @@ const CSV_MAX_RATIO = 100;
 const ZIP_MAX_BYTES = 8 * 2 ** 30;
 /** A new revision may be larger than the listed one. A much larger one is refused, and fetched when the listing has its new size. */
 const [LISTED_GROWTH, LISTED_MARGIN_BYTES] = [2, 1024 * 1024];
-const NEWLINE = 0x0a;
 const EMPTY: Body = { kind: 'memory', bytes: Buffer.alloc(0) };
 
 /** The outcome is a hole if the archive has no such object. If bytes were refused, the error has them as `evidence`. */

@@ -8,7 +8,7 @@ import { bytesToFetch, seriesName } from '../../model/task.js';
 import { REASON_FACTS, type AbsenceReason } from '../../model/absence-reasons.js';
 import type { PartitionPlan, Task, SourceObject, Period, RestPeriod } from '../../model/task.js';
 import type { Series, ShortObject } from '../../model/task.js';
-import { BODY_MEMORY_BYTES, downloadObject, type Arrived } from './download-object.js';
+import { downloadObject, type Arrived } from './download-object.js';
 import {
   JoinedRows,
   NOT_IN_REST,
@@ -21,6 +21,7 @@ import { rowsAsCsv } from '../../exchange/rest-csv.js';
 import { restSpan, routesOf } from '../../exchange/routes.js';
 import { findDataset, type DatasetSpec } from '../../exchange/exchange-spec.js';
 import type { RunSession, Session } from '../session/session.js';
+import { BODY_MEMORY_BYTES } from '../../http/transport/sink.js';
 
 /** Of a CSV in memory to its zip, estimated high. */
 const UNPACKED_GROWTH = 6;

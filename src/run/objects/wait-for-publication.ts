@@ -1,7 +1,7 @@
 /** `--wait-for-publication`: checks less and less often whether the archive has the newest selected period of each series. */
 import { dayOf, periodText, startOfDay, UTC, dayPeriod, monthOf, monthPeriod } from '../../model/calendar.js';
 import { seriesName, type Period, type Series } from '../../model/task.js';
-import { instantText, listText } from '../../model/units.js';
+import { LATEST_DATE_MS, instantText, listText } from '../../model/units.js';
 import type { Until } from '../../plan/options/dates.js';
 import { listOrProbe } from '../../plan/plan.js';
 import type { RunSelection } from '../../plan/select/selection.js';
@@ -14,8 +14,6 @@ import { findDataset, hasLongBars } from '../../exchange/exchange-spec.js';
 
 const FIRST_DELAY_MS = 60_000;
 const LONGEST_DELAY_MS = 600_000;
-/** The last date that JavaScript can represent. */
-const LAST_MS = 8.64e15;
 
 export type WaitingSession = Pick<
   RunSession,
@@ -31,7 +29,7 @@ export async function waitForPublication(
   // With `--revisions only`, the run takes new revisions of held objects and nothing else.
   if (until === undefined || session.options.revisions === 'only') return;
   const { clock, observer, stop, exchange } = session;
-  const untilMs = Math.min(epochOf(until, session.nowMs), LAST_MS);
+  const untilMs = Math.min(epochOf(until, session.nowMs), LATEST_DATE_MS);
   const untilText = `${instantText(untilMs).slice(0, 16)} UTC`;
   const today = dayOf(session.nowMs, exchange);
   const context = { exchange, today, listSeries: listOrProbe(session, selection.hasListing) };

@@ -1,5 +1,5 @@
 /** The counts of a run, for closing block, JSON summary and exit code. */
-import { UTC, DAY_MS, periodAt, periodText, startOfDay, type DayStart } from '../../model/calendar.js';
+import { UTC, periodAt, periodText, startOfDay, type DayStart } from '../../model/calendar.js';
 import { Counters, type Counts } from '../../model/counters.js';
 import type { ErrorCode } from '../../model/errors.js';
 import type { Outcome, OutcomeKind } from '../../model/outcome.js';
@@ -7,7 +7,7 @@ import { LATE_MS, type AbsenceReason } from '../../model/absence-reasons.js';
 import type { RunStatus } from '../../model/exit-code.js';
 import type { SourceObject, Format, Series, Period } from '../../model/task.js';
 import { countOutcome, outcomesOf, type CountName } from './count-outcome.js';
-import { parseDurationMs } from '../../model/units.js';
+import { DAY_MS, parseDurationMs } from '../../model/units.js';
 
 /** Examples of each kind in the closing block, at most. The failure report has all failures. */
 const EXAMPLES = 3;

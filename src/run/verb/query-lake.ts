@@ -5,7 +5,7 @@ import type { QueryResult } from '../../convert/stream-rows.js';
 import { quotePath, quoteText } from '../../convert/sql.js';
 import { tableName, viewOf, type LakeTable } from '../../lake/catalogue/views.js';
 import { nowMsOf, type QueryFlag, type VerbRequest } from '../../plan/options/verb-request.js';
-import { absolutePath, shellWord, shownPath } from '../../text/printable.js';
+import { absolutePath, lakeFlag, shellWord, shownPath } from '../../text/printable.js';
 import { bringIn } from '../../files/backing.js';
 import { openCatalogue } from '../../lake/catalogue/catalogue.js';
 import type { DayRange } from '../../lake/catalogue/spans.js';
@@ -162,7 +162,7 @@ function queryError(error: unknown, root: string): unknown {
   const [, type = '', message] = FAULT.exec(error.message) ?? [];
   if (message === undefined) return error;
   const [text = '', ...rest] = message.split('\n').filter((line) => /[^\s^]/.test(line));
-  if (type === 'IO') return new CryptodlError('disk', text);
+  if (type === 'IO') return new CryptodlError('disk', text, { hint: 'check the disk and the permissions' });
   if (type === 'Out of Memory')
     return new CryptodlError('out-of-memory', `DuckDB ran out of memory: ${text}`, {
       hint: 'query less: one symbol, fewer days, no ORDER BY over all rows',
@@ -172,7 +172,7 @@ function queryError(error: unknown, root: string): unknown {
   // The query is right, but a file of the lake that it reads is not. Of a Parquet file, the text does not have the name.
   const isCsv = message.includes('CSV Error on Line: ');
   if (type !== 'Invalid' && !isCsv && !text.includes(`${root}/`))
-    return usage(text.replace(/!$/, ''), rest.length === 0 ? undefined : rest.join('\n'));
+    return usage(text.replace(/!$/, ''), rest.join('\n') || 'DESCRIBE TABLE shows columns and their types');
   const csv = isCsv ? [...message.matchAll(CSV_FILE)].at(-1)?.[1] : undefined;
   const file = csv === undefined ? `a file of the lake ${shownPath(root)}` : shownPath(csv);
   const out = shellWord(shownPath(root));
@@ -184,7 +184,11 @@ function queryError(error: unknown, root: string): unknown {
 /** The error for a lake without views. `names`: its tables, none of which has a readable file. */
 function noViews(root: string, names: readonly string[]): Error {
   const lake = shownPath(root);
-  if (names.length > 0) return usage(`the lake ${lake} has no readable Parquet or CSV file`);
+  if (names.length > 0)
+    return usage(
+      `the lake ${lake} has no readable Parquet or CSV file`,
+      `cryptodl verify${lakeFlag(root)} names damaged files`,
+    );
   return usage(
     existsSync(root) ? `the lake ${lake} is empty` : `${lake} does not exist, so there is no lake`,
     'download data first, or name another lake with --out',
@@ -211,20 +215,21 @@ const REFUSED_FUNCTIONS: ReadonlySet<string> = new Set([
  * errors for statements that are not read-only, and for syntax errors.
  */
 async function tablesInStatement(duckdb: DuckDb, text: string): Promise<ReadonlySet<string>> {
-  if (text.includes('\0')) throw usage('the query holds a NUL character');
+  if (text.includes('\0')) throw usage('the query holds a NUL character', 'write it without this character');
   const [row] = await duckdb.rows(`SELECT json_serialize_sql(CAST(${quoteText(text)} AS VARCHAR)) AS tree`);
   const tree = JSON.parse(String(row?.['tree'])) as Tree;
   const { error_type: type, error_message: message = '', position } = tree;
   if (type === 'parser') throw usage(message, restFrom(text, Number(position)));
   if (tree.statements === undefined) throw notOneSelect();
   if (tree.statements.length === 0) throw usage('the query is empty', 'for example: SHOW TABLES');
-  if (tree.statements.length > 1) throw usage(`${READS}; the query has ${tree.statements.length} statements`);
+  if (tree.statements.length > 1)
+    throw usage(`${READS}; the query has ${tree.statements.length} statements`, 'run them one by one');
   const names = new Set<string>();
   visit(tree, (node) => {
     if (typeof node['table_name'] === 'string') names.add(node['table_name'].toLowerCase());
     const called = node['function_name'];
     if (typeof called === 'string' && REFUSED_FUNCTIONS.has(called.toLowerCase()))
-      throw usage(`${READS}; ${called}() is not allowed`);
+      throw usage(`${READS}; ${called}() is not allowed`, `write the query without ${called}()`);
   });
   return names;
 }
@@ -247,8 +252,8 @@ function visit(value: unknown, act: (node: Node) => void): void {
   for (const part of Object.values(value)) visit(part, act);
 }
 
-/** The beginning of the text from a character on; undefined without one. */
-function restFrom(text: string, position: number): string | undefined {
+/** The beginning of the text from a character on, as a hint; another hint if there is none. */
+function restFrom(text: string, position: number): string {
   const rest = Array.from(text).slice(position, position + 60);
-  return Number.isNaN(position) || rest.length === 0 ? undefined : `at: ${rest.join('')}`;
+  return Number.isNaN(position) || rest.length === 0 ? 'check the end of the query' : `at: ${rest.join('')}`;
 }

@@ -2,7 +2,8 @@
 import { instantExpression } from '../../convert/columns.js';
 import type { DuckDb, ResultRow } from '../../convert/duckdb.js';
 import { quoteName, quoteText } from '../../convert/sql.js';
-import { DAY_MS, dayText } from '../../model/calendar.js';
+import { dayText } from '../../model/calendar.js';
+import { DAY_MS } from '../../model/units.js';
 import type { ColumnSpec } from '../../exchange/facts.js';
 import type { DatasetSpec } from '../../exchange/exchange-spec.js';
 import type { AuditFinding } from './findings.js';

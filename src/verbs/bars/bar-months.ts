@@ -3,7 +3,8 @@
  * time lies within the days that the source holds, from the first to the last one.
  */
 import type { DayRange } from '../../lake/catalogue/spans.js';
-import { DAY_MS, dayOf, eachDay, monthOf, monthStart, monthText, startOfDay } from '../../model/calendar.js';
+import { dayOf, eachDay, monthOf, monthStart, monthText, startOfDay } from '../../model/calendar.js';
+import { DAY_MS } from '../../model/units.js';
 import { createHash } from 'node:crypto';
 import { basename } from 'node:path';
 import { barStart, nextStart, type BarRule } from './bar-rule.js';

@@ -1,10 +1,10 @@
 /** Bars of equal length, aligned to multiples since 1970-01-01 UTC; weeks begin on a Monday. */
-import { DAY_MS } from '../../model/calendar.js';
+import { HOUR_MS, MINUTE_MS, DAY_MS } from '../../model/units.js';
 import { usage } from '../../model/errors.js';
 
 export type BarRule = Readonly<ReturnType<typeof parseBar>>;
 
-const UNITS: Readonly<Record<string, number>> = { w: 7 * DAY_MS, d: DAY_MS, h: 3_600_000, m: 60_000 };
+const UNITS: Readonly<Record<string, number>> = { w: 7 * DAY_MS, d: DAY_MS, h: HOUR_MS, m: MINUTE_MS };
 /** Monday 1970-01-05. */
 const FIRST_MONDAY_MS = 4 * DAY_MS;
 /** Each month has the start of a bar of this length, so each month with bars has a file. */

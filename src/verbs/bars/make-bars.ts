@@ -5,7 +5,8 @@
 import type { Catalogue } from '../../lake/catalogue/catalogue.js';
 import type { DayRange } from '../../lake/catalogue/spans.js';
 import type { DuckDb } from '../../convert/duckdb.js';
-import { DAY_MS, parseDay, startOfDay } from '../../model/calendar.js';
+import { parseDay, startOfDay } from '../../model/calendar.js';
+import { DAY_MS } from '../../model/units.js';
 import { findDataset, intervalMs, type ExchangeSpec } from '../../exchange/exchange-spec.js';
 import { missingDays, type BarSource } from './source.js';
 import { nextStart, type BarRule } from './bar-rule.js';

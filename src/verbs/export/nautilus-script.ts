@@ -4,6 +4,7 @@ import { basename, dirname } from 'node:path';
 import type { LakeFile } from '../../lake/catalogue/lake-file.js';
 import { packageFile } from '../../files/package-file.js';
 import { dayText } from '../../model/calendar.js';
+import { HOUR_MS, MINUTE_MS, DAY_MS } from '../../model/units.js';
 import { seriesName } from '../../model/task.js';
 import { isSettled, pairOf } from '../../exchange/pairs.js';
 import type { Exchange } from '../../exchange/exchange.js';
@@ -20,9 +21,9 @@ export const NAUTILUS: ExportProgram = {
 
 /** Steps and units of bar types, by length. Longer bars have no fixed unit there. */
 const UNITS: readonly (readonly [ms: number, unit: string])[] = [
-  [86_400_000, 'DAY'],
-  [3_600_000, 'HOUR'],
-  [60_000, 'MINUTE'],
+  [DAY_MS, 'DAY'],
+  [HOUR_MS, 'HOUR'],
+  [MINUTE_MS, 'MINUTE'],
   [1000, 'SECOND'],
 ];
 

@@ -66,7 +66,7 @@ export async function selectExport(request: VerbRequest<ExportFlag>, program: Ex
   const left = onlyNamed.find((dataset) => others.includes(dataset));
   throw usage(
     `export ${name} takes ${taken.join(', ')}; ${options.out} holds ${others.join(', ')} of these symbols`,
-    left === undefined ? undefined : `for trades, name them: --dataset ${left}`,
+    left === undefined ? 'download one of these first' : `for trades, name them: --dataset ${left}`,
   );
 }
 

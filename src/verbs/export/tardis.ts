@@ -5,7 +5,8 @@
 import { instantExpression } from '../../convert/columns.js';
 import { quoteText } from '../../convert/sql.js';
 import { grouped } from '../../model/by-name.js';
-import { dayText, DAY_MS, parseDay } from '../../model/calendar.js';
+import { dayText, parseDay } from '../../model/calendar.js';
+import { DAY_MS } from '../../model/units.js';
 import { safeName } from '../../lake/safe-names.js';
 import type { Series } from '../../model/task.js';
 import { isSettled } from '../../exchange/pairs.js';

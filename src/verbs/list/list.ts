@@ -202,7 +202,7 @@ async function symbolsIn(
     if (listed.get(dataset.spec)?.size === 0 && dataset.spec.removed) refuseEnded(session.exchange, dataset);
   const found = inKeyOrderOf(listed);
   const what = chosen.map(datasetName).join(', ');
-  if (found.length === 0) throw usage(`the archive lists no symbol of ${what}`);
+  if (found.length === 0) throw usage(`the archive lists no symbol of ${what}`, 'cryptodl list datasets');
   const warn = session.observer.warn.bind(session.observer);
   return selectSymbols(patterns, quote, found, { what, skipUnknown, warn });
 }

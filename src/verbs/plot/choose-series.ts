@@ -1,6 +1,7 @@
 /** Chooses the series and the column of a plot from the operand, the flags, and the series of the lake. */
 import { listText } from '../../model/units.js';
 import { usage } from '../../model/errors.js';
+import { didYouMean } from '../../text/did-you-mean.js';
 import { layerName, type Series } from '../../model/task.js';
 import type { Options } from '../../plan/options/flags.js';
 import type { ReadList } from '../../plan/options/parsers.js';
@@ -59,6 +60,7 @@ export function chooseDataset(
     const names = spec?.columns.filter(isNumeric).map(({ name }) => name) ?? [];
     throw usage(
       `${options.column === undefined ? 'plot' : `--column ${options.column}`}: no such column of numbers; ${datasetName(best)} has ${names.join(', ') || 'none'}`,
+      didYouMean(options.column ?? '', names) ?? 'choose one of these with --column, or another --dataset',
     );
   }
   const { name, spec, columns } = chosen;

@@ -12,7 +12,7 @@ import type { ReadList } from '../../plan/options/parsers.js';
 import { listReader } from '../../plan/options/symbols.js';
 import { nowMsOf, type QueryFlag, type VerbRequest } from '../../plan/options/verb-request.js';
 import { readVerbLake, readableStates } from '../../plan/select/held-series.js';
-import { bytesText, listText } from '../../model/units.js';
+import { DAY_MS, bytesText, listText } from '../../model/units.js';
 import { refuseForeignFile, writeOwnFile } from '../../files/own-file.js';
 import { pageFile } from '../../terminal/page-shell.js';
 import { absolutePath, lakeFlag, shellWord, shownPath } from '../../text/printable.js';
@@ -83,7 +83,8 @@ async function chartOf(
   const shown = { series, spec, columns, grid, range };
   const bars = await readBars(shown, request);
   const column = columns.kind === 'line' ? ` in ${columns.column.name}` : '';
-  if (bars.length === 0) throw usage(`${series.symbol} has no numbers${column} in this range`);
+  if (bars.length === 0)
+    throw usage(`${series.symbol} has no numbers${column} in this range`, 'choose other days or --column');
   const notes = request.resolved.options.quiet ? [] : missingLines(states, range, root);
   const breaks = gaps.filter(({ isLoose }) => isLoose !== true).map((gap) => timesOf(gap, states));
   return makeChart({ ...shown, bars, breaks, notes });
@@ -155,5 +156,5 @@ function chooseInterval(
 /** The length of an interval in milliseconds. Intervals above a day have no fixed length, and are compared by their usual one. */
 function lengthOf({ interval = '1s' }: Series): number {
   const usual: Readonly<Record<string, number>> = { '1w': 7, '1mo': 30, '1M': 30 };
-  return (usual[interval] ?? 0) * 86_400_000 || intervalMs(interval) || 1000;
+  return (usual[interval] ?? 0) * DAY_MS || intervalMs(interval) || 1000;
 }

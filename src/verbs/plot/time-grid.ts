@@ -1,5 +1,5 @@
 /** Divides a range of time into steps of a chart, and finds the labels of the time axis. Times are epoch milliseconds. */
-import { DAY_MS } from '../../model/calendar.js';
+import { HOUR_MS, MINUTE_MS, DAY_MS } from '../../model/units.js';
 import { intervalMs } from '../../exchange/exchange-spec.js';
 
 /** Equal steps, or steps of calendar months. */
@@ -11,13 +11,12 @@ interface Step {
   readonly text: string;
 }
 
-const MINUTE = 60_000;
-const [SECOND, HOUR] = [1000, 3_600_000];
+const SECOND_MS = 1000;
 
 const STEPS: readonly Step[] = [
-  ...stepsOf('second', 'ms', SECOND, [1, 2, 5, 10, 15, 30]),
-  ...stepsOf('minute', 'ms', MINUTE, [1, 2, 3, 5, 10, 15, 20, 30]),
-  ...stepsOf('hour', 'ms', HOUR, [1, 2, 3, 4, 6, 8, 12]),
+  ...stepsOf('second', 'ms', SECOND_MS, [1, 2, 5, 10, 15, 30]),
+  ...stepsOf('minute', 'ms', MINUTE_MS, [1, 2, 3, 5, 10, 15, 20, 30]),
+  ...stepsOf('hour', 'ms', HOUR_MS, [1, 2, 3, 4, 6, 8, 12]),
   ...stepsOf('day', 'ms', DAY_MS, [1, 2, 3]),
   ...stepsOf('week', 'ms', 7 * DAY_MS, [1, 2]),
   ...stepsOf('month', 'months', 1, [1, 2, 3, 6]),
@@ -130,7 +129,7 @@ function tickText({ unit, length }: Step, start: number): string {
   const month = MONTHS[date.getUTCMonth()] ?? '';
   if (unit === 'months') return month;
   if (start % DAY_MS === 0) return `${month} ${date.getUTCDate()}`;
-  return date.toISOString().slice(11, length < MINUTE ? 19 : 16);
+  return date.toISOString().slice(11, length < MINUTE_MS ? 19 : 16);
 }
 
 /** The ticks without those that touch the one before. */

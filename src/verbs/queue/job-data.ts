@@ -88,7 +88,7 @@ export function parseJob(data: unknown): JobData {
   const verb = JOB_VERBS.find((known) => known === given);
   const orders = parseAsked(asked);
   if (v !== JOB_VERSION || verb === undefined || orders === undefined || !areOptions(options, verb))
-    throw usage('the data of the job are not those of this version of cryptodl');
+    throw usage('the data of the job are not those of this version of cryptodl', 'use the same version');
   return jobData(verb, options, orders);
 }
 

@@ -1,7 +1,7 @@
 /** `cryptodl status`: the state of a queue. */
 import { writeData } from '../../terminal/write-data.js';
 import type { ExitCode } from '../../model/exit-code.js';
-import { countText, durationText, listText, numberText } from '../../model/units.js';
+import { MINUTE_MS, countText, durationText, listText, numberText } from '../../model/units.js';
 import type { OfflineCommand } from '../../run/verb/verb.js';
 import { shownRedis } from '../../http/redis/redis-errors.js';
 import type { JobQueue } from './bullmq.js';
@@ -104,7 +104,7 @@ function stateLines(open: OpenQueue, state: Awaited<ReturnType<typeof queueState
   const isSplit = staged > 0 || converting.perMinute > 0;
   const left = waiting + delayed + active;
   const time =
-    left > 0 && perMinute > 0 ? `, about ${durationText((left / perMinute) * 60_000)} at this rate` : '';
+    left > 0 && perMinute > 0 ? `, about ${durationText((left / perMinute) * MINUTE_MS)} at this rate` : '';
   const codes = Object.entries(failedBy).sort(([, a], [, b]) => b - a);
   return [
     `queue ${name} at ${shownRedis(address)}`,
@@ -121,8 +121,6 @@ function stateLines(open: OpenQueue, state: Awaited<ReturnType<typeof queueState
     ...(failed > 0 ? [`  next       cryptodl retry ${queueWords(open)} puts failed jobs back`] : []),
   ];
 }
-
-const MINUTE_MS = 60_000;
 
 /**
  * `count`, `prevCount`: jobs that were done until now, and before the minute of `prevTS`, a time in the last minute in which a job was done; 0 if none

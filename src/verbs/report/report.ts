@@ -162,7 +162,7 @@ export async function failureData(
     const { header, entries } = await readFailureReport(path);
     // A record may name any file. One outside of the lake is read on only if it says that it is of a run of this lake.
     if (header.options['out']?.includes(paths.root) !== true && !path.startsWith(join(paths.failures, sep)))
-      throw usage(`${shownPath(path)} is not a failure report of this lake`);
+      throw usage(`${shownPath(path)} is not a failure report of this lake`, 'choose another run with --run');
     const more: Record<string, number> = {};
     for (const { code } of entries.slice(MOST_ENTRIES)) more[code] = (more[code] ?? 0) + 1;
     return { path: shownPath(path), entries: entries.slice(0, MOST_ENTRIES), more };

@@ -1,6 +1,7 @@
 /** The klines of a lake by symbol: their files, and the days on which the symbol was listed. Only manifests are read. */
 import type { Catalogue, SeriesFilesPart } from '../../lake/catalogue/catalogue.js';
-import { DAY_MS, dayOf, eachDay, type DayStart } from '../../model/calendar.js';
+import { dayOf, eachDay, type DayStart } from '../../model/calendar.js';
+import { DAY_MS } from '../../model/units.js';
 import { intervalMs } from '../../exchange/exchange-spec.js';
 import { CryptodlError, usage } from '../../model/errors.js';
 import { seriesName, type Market, type Series } from '../../model/task.js';

@@ -1,5 +1,6 @@
 /** What a universe ranks, and by what: everything that is known before the lake is read. */
-import { DAY_MS, dayOf } from '../../model/calendar.js';
+import { dayOf } from '../../model/calendar.js';
+import { DAY_MS } from '../../model/units.js';
 import { MEASURES } from '../../plan/options/periods.js';
 import { findDataset } from '../../exchange/exchange-spec.js';
 import { usage } from '../../model/errors.js';

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { DAY_MS, dayPeriod, monthPeriod, monthOf, parseDay } from '../../../src/model/calendar.js';
+import { dayPeriod, monthPeriod, monthOf, parseDay } from '../../../src/model/calendar.js';
+import { DAY_MS } from '../../../src/model/units.js';
 import { Absences } from '../../../src/lake/absences.js';
 import { isDue } from '../../../src/lake/absences.js';
 import type { AbsentLine } from '../../../src/model/manifest-line.js';

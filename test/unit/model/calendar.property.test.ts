@@ -1,7 +1,8 @@
 /** The first days of calendar periods, compared with the calendar of JavaScript. */
 import { assert, constantFrom, integer, property } from 'fast-check';
 import { expect, it } from 'vitest';
-import { calendarStart, DAY_MS, nextCalendarStart, parseDay } from '../../../src/model/calendar.js';
+import { calendarStart, nextCalendarStart, parseDay } from '../../../src/model/calendar.js';
+import { DAY_MS } from '../../../src/model/units.js';
 
 const begins = {
   day: () => true,

@@ -178,8 +178,8 @@ function refusal(name: string, text: string): CryptodlError {
 }
 
 /** The hint for each of the texts. */
-const REFUSED: readonly (readonly [name: string, hint: string | undefined, ...texts: string[]])[] = [
-  ['choice', undefined, '', 'parquet,csv', 'feather'],
+const REFUSED: readonly (readonly [name: string, hint: string, ...texts: string[]])[] = [
+  ['choice', 'for example parquet or csv', '', 'parquet,csv', 'feather'],
   ['choice', 'did you mean parquet?', 'parqet'],
   ['flag', 'for example true', 'maybe', '', '2'],
   ['integer from 0', 'for example 7', '-1', '1.5', '1e3', '', ' 1', '0x10', '9007199254740993', '7d'],
@@ -192,9 +192,9 @@ const REFUSED: readonly (readonly [name: string, hint: string | undefined, ...te
   ['instant', 'for example 2026-11-21T08:00:00Z', '2026-02-30', '1970-01-01', 'now', '', '21.11.2026'],
   ['timeOfDay', 'for example 08:05', '24:00', '8:60', '', 'noon'],
   ['until', 'for example 08:30 or 2026-11-21T08:30:00Z or 90m', '90', '24:00', ''],
-  ['every', undefined, '5h', '7m', ''],
+  ['every', 'for example day or 12h', '5h', '7m', ''],
   ['concurrency', 'for example 50 or auto:64', '0', '1025', 'auto:0', 'auto:1025', 'auto:', '-1', 'all', ''],
-  ['market', undefined, 'nasdaq', 'delivery', 'constructor', ''],
+  ['market', 'for example spot or um', 'nasdaq', 'delivery', 'constructor', ''],
   ['endpoint', 'for example 9464 or 0.0.0.0:9464', '0', 'x', '65536', 'localhost', '::1:9464'],
   ['limit', 'for example archive=100/s', 'archive', 'archive=0/s', 'archive=5'],
   ['shard', 'for example 0/3 or 2/3', '3', '12/12', '0/0', '1/10001', '-1/3'],

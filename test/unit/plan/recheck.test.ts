@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { DAY_MS, dayText, parseDay } from '../../../src/model/calendar.js';
+import { dayText, parseDay } from '../../../src/model/calendar.js';
+import { DAY_MS } from '../../../src/model/units.js';
 import { Absences } from '../../../src/lake/absences.js';
 import type { AbsentLine, ObjectLine } from '../../../src/model/manifest-line.js';
 import { HeldObjects } from '../../../src/lake/held-objects.js';

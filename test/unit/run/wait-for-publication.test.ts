@@ -1,7 +1,8 @@
 /** --wait-for-publication, with the time of the test. */
 import { VERBS } from '../../../src/main.js';
 import { describe, expect, it } from 'vitest';
-import { DAY_MS, dayPeriod, parseDay, parsePeriod } from '../../../src/model/calendar.js';
+import { dayPeriod, parseDay, parsePeriod } from '../../../src/model/calendar.js';
+import { DAY_MS } from '../../../src/model/units.js';
 import { SILENT_OBSERVER } from '../../../src/model/observer.js';
 import { resolveOptions } from '../../../src/plan/options/resolve.js';
 import type { SelectedSeries } from '../../../src/plan/series-request.js';
