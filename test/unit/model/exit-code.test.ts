@@ -86,7 +86,7 @@ it.each([
       exits.push(exited);
       throw new Error('the process has ended');
     };
-    const { signal } = watchSignals({ onSignal, exit } as Io);
+    const { signal } = watchSignals({ onSignal, exit, signal: AbortSignal.abort() } as Io);
     signals.emit('signal', first);
     expect([signal.aborted, exits]).toEqual([true, []]);
     expect(() => signals.emit('signal', second)).toThrow('the process has ended');
