@@ -1,6 +1,6 @@
 /** The interface between the program and its process: streams, environment, signals. */
 import type { Clock } from './clock.js';
-import { exitCodeOfSignal } from './exit-code.js';
+import { exitCode } from './exit-code.js';
 
 /** `columns` and `rows`: the present size of the terminal. */
 export type OutputStream = NodeJS.WritableStream & {
@@ -46,7 +46,7 @@ export function watchSignals(io: Io): {
   const stop = new AbortController();
   let first: Signalled;
   const release = io.onSignal((signal) => {
-    if (first !== undefined) io.exit(exitCodeOfSignal(signal));
+    if (first !== undefined) io.exit(exitCode({ signal }));
     first = signal;
     stop.abort(io.signal.reason);
   });
