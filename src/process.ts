@@ -2,6 +2,7 @@
 import { fileURLToPath } from 'node:url';
 import { packageFile } from './files/package-file.js';
 import { systemClock } from './model/clock.js';
+import { CryptodlError } from './model/errors.js';
 import type { Io } from './model/io.js';
 import { cores } from './files/machine.js';
 import { run } from './main.js';
@@ -26,14 +27,16 @@ export async function main(): Promise<void> {
   });
   // Without stderr there is no place for an error.
   process.stderr.on('error', () => undefined);
-  process.exitCode = await run(
-    process.argv.slice(2),
-    processIo(() => isRead),
-  );
-  await Promise.all([sent(process.stdout), sent(process.stderr)]);
+  const io = processIo(() => isRead);
+  process.exitCode = await run(process.argv.slice(2), io);
+  const allSent = Promise.all([sent(process.stdout), sent(process.stderr)]);
+  await (io.signal.aborted ? Promise.race([allSent, io.clock.sleep(GRACE_MS)]) : allSent);
   // At a natural end, Node removes its signal handlers first: SIGUSR2 would end a run that has succeeded, with another exit code.
   process.exit();
 }
+
+/** After a signal, readers of stdout and stderr are waited for no longer than this. */
+const GRACE_MS = 1000;
 
 /** Resolves when the stream has passed its text on, or cannot. */
 function sent(stream: NodeJS.WriteStream): Promise<void> {
@@ -49,6 +52,7 @@ export function restrictUmask(): void {
 }
 
 function processIo(isRead: () => boolean): Io {
+  const stop = new AbortController();
   return {
     isRead,
     stdout: process.stdout,
@@ -65,7 +69,12 @@ function processIo(isRead: () => boolean): Io {
       process.removeAllListeners(signal);
       process.kill(process.pid, signal);
     },
-    onSignal: (act) => listen(['SIGINT', 'SIGTERM'], act as NodeJS.SignalsListener),
+    signal: stop.signal,
+    onSignal: (act) =>
+      listen(['SIGINT', 'SIGTERM'], (signal) => {
+        stop.abort(new CryptodlError('interrupted', `ended by ${signal}`));
+        act(signal as 'SIGINT' | 'SIGTERM');
+      }),
     onDebugSignal: (act) => listen(['SIGUSR2'], act),
   };
 }

@@ -1,7 +1,7 @@
 /** The items of a call, read while it runs, and its summary. */
 import { CryptodlError as ProgramError, usage, toCryptodlError, type ErrorCode } from '../model/errors.js';
 import { SharedResources } from '../model/shared-resources.js';
-import { exitCodeOfError, type ExitCode } from '../model/exit-code.js';
+import { exitCode, type ExitCode } from '../model/exit-code.js';
 import { withAddresses } from '../text/mirror-roots.js';
 
 /** The call begins when the first item is read. Leaving the loop ends the call. */
@@ -116,7 +116,7 @@ export class CryptodlError extends Error {
     super(withAddresses(message), cause === undefined ? undefined : { cause });
     this.code = code;
     this.hint = hint === undefined ? undefined : withAddresses(hint);
-    this.exitCode = exitCodeOfError(code);
+    this.exitCode = exitCode({ ended: code });
     this.retryable = error.retryable || PASSING.has(code);
   }
 }

@@ -1,5 +1,7 @@
-/** Exit codes, except for code 1 of a failed check of `doctor`, of a stdout that cannot be written (`process.ts`), and of a Node that is too old (`bin/cryptodl.js`). */
+/** Exit codes, except for code 1 of a stdout that cannot be written (`process.ts`), and of a Node that is too old (`bin/cryptodl.js`). */
 import type { ErrorCode } from './errors.js';
+
+export type ExitCode = 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 130 | 143;
 
 export interface RunStatus {
   readonly ended: ErrorCode | undefined;
@@ -17,22 +19,34 @@ export interface RunStatus {
   readonly nothingIsError: boolean;
 }
 
-export type ExitCode = 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 130 | 143;
-
-/** The exit code of a process that a signal ended: 128 and the number of the signal. */
-export const exitCodeOfSignal = (signal: 'SIGINT' | 'SIGTERM'): 130 | 143 =>
-  signal === 'SIGINT' ? 130 : 143;
-
-/**
- * The exit code of a verb that reports findings. `lasting`: a finding that the same command finds again, or nothing to work on. `passing`:
- * a finding that a later run may end.
- */
-export function exitCodeOfFindings(found: { lasting: boolean; passing?: boolean }): 0 | 3 | 4 {
-  if (found.lasting) return 4;
-  return found.passing === true ? 3 : 0;
+/** What a verb that reports has found. */
+interface Findings {
+  /** Manifests, and lines of them, that cannot be read. */
+  readonly refused: number;
+  /** Failed checks of the machine and the network. */
+  readonly failedChecks: number;
+  /** A finding that the same command finds again, or nothing to work on. */
+  readonly lasting: boolean;
+  /** A finding that a later run may end. */
+  readonly passing: boolean;
 }
 
-/** The exit codes of errors that end a run. Code 3: the run may succeed later. All other errors: 1. */
+/** The facts at the end of a command. Those that are left out did not happen. */
+interface End extends Partial<RunStatus>, Partial<Findings> {
+  /** The exit codes of jobs and other parts of the command, in any order. */
+  readonly parts?: readonly ExitCode[];
+}
+
+/** The first of these that a part of the command, or the rest of it, ended with. */
+const BY_RANK: readonly ExitCode[] = [130, 143, 2, 1, 6, 7, 3, 4, 5];
+
+/** The exit code of a command: of its parts and its other facts, the most important one. */
+export function exitCode({ parts = [], ...end }: End): ExitCode {
+  const codes = [...parts, codeOfFacts(end)];
+  return BY_RANK.find((code) => codes.includes(code)) ?? 0;
+}
+
+/** The errors that end a command with another code than 1. Code 3: the command may succeed later. */
 const OF_ERROR: Partial<Record<ErrorCode, ExitCode>> = {
   usage: 2,
   locked: 6,
@@ -42,30 +56,19 @@ const OF_ERROR: Partial<Record<ErrorCode, ExitCode>> = {
   'lake-unreachable': 3,
 };
 
-export const exitCodeOfError = (code: ErrorCode): ExitCode => OF_ERROR[code] ?? 1;
-
-/**
- * The first code that applies: 130 and 143 signals, 2 usage, 6 locked, 7 wait too long, 3 time over, no Redis or no bucket, 1 any other
- * fatal error;
- * then 7, 3 and 4 for tasks, 4 for --strict, 5 for --error-on-nothing, 0. Facts that are left out did not happen.
- */
-export function exitCode(end: Partial<RunStatus>): ExitCode {
+/** The first condition that applies decides. */
+function codeOfFacts(end: Omit<End, 'parts'>): ExitCode {
   const { waitedTooLong = 0, failedRetryable = 0, failedPermanent = 0, holes = 0, partial = 0 } = end;
-  if (end.signal !== undefined) return exitCodeOfSignal(end.signal);
-  if (end.ended !== undefined) return exitCodeOfError(end.ended);
+  const { refused = 0, failedChecks = 0, lasting = false, passing = false } = end;
+  // 128 and the number of the signal.
+  if (end.signal !== undefined) return end.signal === 'SIGINT' ? 130 : 143;
+  if (end.ended !== undefined) return OF_ERROR[end.ended] ?? 1;
+  if (refused + failedChecks > 0) return 1;
   if (waitedTooLong > 0) return 7;
-  if (failedRetryable > 0) return 3;
+  if (lasting) return 4;
+  if (passing || failedRetryable > 0) return 3;
   if (failedPermanent > 0) return 4;
   if (end.strict === true && holes + partial > 0) return 4;
   if (end.nothingIsError === true && end.written === 0) return 5;
   return 0;
-}
-
-/** The exit codes of several jobs in one process, by rank. */
-const BY_RANK: readonly ExitCode[] = [130, 143, 2, 1, 6, 7, 3, 4, 5];
-
-/** The exit code of several jobs: the first one of `BY_RANK`. A signal counts as a further job. */
-export function exitCodeOfJobs(codes: readonly ExitCode[], signal: RunStatus['signal']): ExitCode {
-  const all = [...codes, ...(signal === undefined ? [] : [exitCodeOfSignal(signal)])];
-  return BY_RANK.find((code) => all.includes(code)) ?? 0;
 }

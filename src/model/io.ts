@@ -1,7 +1,6 @@
 /** The interface between the program and its process: streams, environment, signals. */
 import type { Clock } from './clock.js';
-import { CryptodlError } from './errors.js';
-import { exitCodeOfSignal } from './exit-code.js';
+import { exitCode } from './exit-code.js';
 
 /** `columns` and `rows`: the present size of the terminal. */
 export type OutputStream = NodeJS.WritableStream & {
@@ -22,6 +21,8 @@ export interface Io {
   /** The words of the command that starts this program, with absolute paths. */
   readonly program: readonly string[];
   readonly environment: Readonly<Record<string, string | undefined>>;
+  /** Aborted, with an error `interrupted`, by the first signal that `onSignal` calls back on. */
+  readonly signal: AbortSignal;
   /** Calls back on SIGINT and SIGTERM until the returned function is called. */
   readonly onSignal: (act: (signal: 'SIGINT' | 'SIGTERM') => void) => () => void;
   /** Calls back on SIGUSR2 until the returned function is called. The signal never ends the process. */
@@ -45,9 +46,9 @@ export function watchSignals(io: Io): {
   const stop = new AbortController();
   let first: Signalled;
   const release = io.onSignal((signal) => {
-    if (first !== undefined) io.exit(exitCodeOfSignal(signal));
+    if (first !== undefined) io.exit(exitCode({ signal }));
     first = signal;
-    stop.abort(new CryptodlError('interrupted', `ended by ${signal}`));
+    stop.abort(io.signal.reason);
   });
   return { signal: stop.signal, signalled: () => first, release };
 }

@@ -6,7 +6,7 @@ import { printError } from '../terminal/print-error.js';
 import { writeData } from '../terminal/write-data.js';
 import { periodText } from '../model/calendar.js';
 import { toCryptodlError, type CryptodlError } from '../model/errors.js';
-import { exitCodeOfSignal, exitCodeOfError, type ExitCode } from '../model/exit-code.js';
+import { exitCode, type ExitCode } from '../model/exit-code.js';
 import type { Io, Signalled } from '../model/io.js';
 import { bytesToFetch, type Task } from '../model/task.js';
 import type { RunFlag, VerbRequest } from '../plan/options/verb-request.js';
@@ -104,10 +104,10 @@ export async function runAndPrint(
     const error = job === undefined ? known : job.explain(known);
     const signal = signalled();
     reporter.ending();
-    const exitCode = signal === undefined ? exitCodeOfError(error.code) : exitCodeOfSignal(signal);
-    await tellEnd({ exitCode, error: error.code });
-    refuse(request, output, error, exitCode);
-    return { exitCode };
+    const code = exitCode({ signal, ended: error.code });
+    await tellEnd({ exitCode: code, error: error.code });
+    refuse(request, output, error, code);
+    return { exitCode: code };
   } finally {
     request.signal.removeEventListener('abort', onSignal);
     reporter.close();
@@ -156,9 +156,9 @@ function conclude(
   end: RunEnd,
   summary: RunSummary,
 ): void {
-  const { exitCode } = summary;
+  const { exitCode: code } = summary;
   const reportPath = end.reportPath && shownPath(end.reportPath);
-  const trouble = { strict: end.status.strict, nothingNew: exitCode === 5 };
+  const trouble = { strict: end.status.strict, nothingNew: code === 5 };
   const next =
     signalled() !== undefined
       ? CONTINUE
@@ -175,7 +175,7 @@ function conclude(
   const isNextShown = job === undefined || reportPath !== undefined;
   const closing = { ...end, diagnosis, reportPath, trouble, next: isNextShown ? next : undefined };
   const lines = closingBlock(closing, resolved.options.quiet);
-  reporter.end(lines, { error: end.ended, isWell: exitCode === 0 && end.tally.of('shorter') === 0 });
+  reporter.end(lines, { error: end.ended, isWell: code === 0 && end.tally.of('shorter') === 0 });
   for (const alert of end.alerts) reporter.event('alert', alert);
   reporter.event('summary', summary);
 }
@@ -200,7 +200,7 @@ function refuse(
   { observer: reporter }: { readonly observer: Reporter },
   { io, signalled }: RunOutput,
   known: CryptodlError,
-  exitCode: ExitCode,
+  code: ExitCode,
 ): void {
   const signal = signalled();
   reporter.alarm(signal === undefined ? [] : [`cryptodl: ended by ${signal} before the work began`]);
@@ -208,7 +208,7 @@ function refuse(
   reporter.event('summary', {
     outcomes: { ok: 0, partial: 0, skipped: 0, absent: 0, failed: 0 },
     error: { code: known.code, message: known.message },
-    exitCode,
+    exitCode: code,
   });
 }
 

@@ -4,7 +4,7 @@ import { SourceMap, type SourceMapPayload } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { packageFile } from '../files/package-file.js';
 import type { CryptodlError } from '../model/errors.js';
-import { exitCodeOfError, type ExitCode } from '../model/exit-code.js';
+import { exitCode, type ExitCode } from '../model/exit-code.js';
 import type { Io } from '../model/io.js';
 import { printLines } from '../text/printable.js';
 
@@ -16,7 +16,7 @@ export function printError(error: CryptodlError, io: Io): ExitCode {
     ...(hint?.split('\n') ?? []).map((line) => `  ${line.trimStart()}`),
     ...stack,
   ]);
-  return exitCodeOfError(code);
+  return exitCode({ ended: code });
 }
 
 /** A place in the bundle, whose files have these names for V8 (bin/load-bundle.js). */

@@ -13,12 +13,13 @@ export const writeData = (io: Io, lines: readonly Line[]): Promise<boolean> =>
 export const writeExact = (io: Io, text: string): Promise<boolean> =>
   writeText(io, io.stdout.isTTY === true ? linesText(text.split('\n').slice(0, -1)) : text);
 
-/** The same for text that must not be escaped, such as coloured text. */
+/** The same for text that must not be escaped, such as coloured text. Rejects with `io.signal.reason` if a signal ends the wait for the reader. */
 export async function writeText(io: Io, text: string): Promise<boolean> {
   if (!io.stdout.write(text)) {
     try {
-      await once(io.stdout, 'drain');
+      await once(io.stdout, 'drain', { signal: io.signal });
     } catch (error) {
+      io.signal.throwIfAborted();
       if (errnoOf(error) !== 'EPIPE') throw error;
       return false;
     }

@@ -69,6 +69,27 @@ describe('a signal while symbols are read', () => {
   });
 });
 
+describe('a signal while nobody reads the output', () => {
+  it.each([
+    ['SIGTERM', 143],
+    ['SIGINT', 130],
+  ] as const)('%s ends a query with %i', async (signal, code) => {
+    const query = 'SELECT repeat(range::VARCHAR, 1000) AS text FROM range(10000)';
+    const child = spawn(process.execPath, [BIN, 'sql', query, '--json'], {
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    const ended = once(child, 'exit');
+    try {
+      // The rows do not fit into the pipe, so the program waits for a reader.
+      await once(child.stdout, 'readable');
+      child.kill(signal);
+      expect(await ended).toEqual([code, null]);
+    } finally {
+      child.kill('SIGKILL');
+    }
+  });
+});
+
 describe('one lake, several runs', () => {
   const scene = useScene({
     archive: [{ dataset: 'metrics', symbols: ['BTCUSDT', 'ETHUSDT'], from: '2026-10-01', to: '2026-10-10' }],

@@ -70,6 +70,7 @@ async function ran(
     stdin: Readable.from(stdin === '' ? [] : [Buffer.from(stdin)]),
     program,
     environment,
+    signal: new AbortController().signal,
     onSignal: () => {
       listeners += 1;
       return () => {

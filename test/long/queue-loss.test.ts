@@ -17,6 +17,7 @@ describe.skipIf(!HAS_REDIS)(`a command on a queue whose server is away${NEEDS_RE
     const io = {
       clock,
       stderr: { write: () => true },
+      signal: new AbortController().signal,
       onSignal: (act: typeof signal) => {
         signal = act;
         return () => undefined;

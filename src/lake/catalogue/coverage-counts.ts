@@ -1,7 +1,7 @@
 /** Counts over all series, for the summary, the exit code and the next step. */
 import type { SeriesStates } from './day-states.js';
 import type { CryptodlError } from '../../model/errors.js';
-import { exitCodeOfError, exitCodeOfFindings, type ExitCode } from '../../model/exit-code.js';
+import { exitCode, type ExitCode } from '../../model/exit-code.js';
 import { seriesName } from '../../model/task.js';
 import { numberText } from '../../model/units.js';
 import { printable } from '../../text/printable.js';
@@ -51,8 +51,7 @@ export class CoverageCounts {
   }
 
   get exitCode(): ExitCode {
-    if (this.refused.length > 0) return exitCodeOfError('manifest-damaged');
-    return exitCodeOfFindings({ lasting: this.below.length > 0 });
+    return exitCode({ refused: this.refused.length, lasting: this.below.length > 0 });
   }
 
   /** The last object of `--json`. */

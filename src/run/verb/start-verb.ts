@@ -1,6 +1,6 @@
 /** Starts a verb: resolves its options, opens the mirrors of lakes in buckets, makes its request, watches signals, and prints errors. */
 import { homeOf, surroundingsOf } from '../../files/environment.js';
-import { exitCodeOfSignal, type ExitCode } from '../../model/exit-code.js';
+import { exitCode, type ExitCode } from '../../model/exit-code.js';
 import { toCryptodlError } from '../../model/errors.js';
 import { watchSignals, type Io } from '../../model/io.js';
 import { isLakeAddress } from '../../model/lake-address.js';
@@ -90,7 +90,7 @@ export async function withSignals<Names extends FlagName>(
   } catch (error) {
     const signal = signals.signalled();
     if (signal === undefined) throw error;
-    return exitCodeOfSignal(signal);
+    return exitCode({ signal });
   } finally {
     signals.release();
   }

@@ -1,5 +1,5 @@
 /** The verdict about a lake: one state, an exit code, and the command that may mend it. Writes nothing. */
-import { exitCodeOfFindings } from '../../model/exit-code.js';
+import { exitCode } from '../../model/exit-code.js';
 import { amountsText } from '../../lake/catalogue/series-table.js';
 import { lakePaths } from '../../lake/layout.js';
 import { readOrders } from '../../lake/orders.js';
@@ -42,12 +42,12 @@ export async function judgeLake(request: VerbRequest<'out' | 'now'>) {
   const isBehind = lacking.length > 0 && lacking.every(({ behind }) => behind > 0);
   const state = running ? 'running' : isWhole ? 'complete' : isBehind ? 'behind' : 'incomplete';
   const cannotBeHad = next === null && unordered === undefined && !running;
-  const exitCode = exitCodeOfFindings({ lasting: !isWhole && cannotBeHad, passing: !isWhole });
+  const code = exitCode({ lasting: !isWhole && cannotBeHad, passing: !isWhole });
   const why = lacking.length === 0 ? unordered : undefined;
   const summary: VerdictSummary = {
     state,
-    exitCode,
-    text: `${state}: ${why ?? verdictText(orders, { state, exitCode })}`,
+    exitCode: code,
+    text: `${state}: ${why ?? verdictText(orders, { state, exitCode: code })}`,
     next: running ? null : next,
     series: sumOf(orders, 'series'),
     lacking: sumOf(orders, 'lacking'),
@@ -61,7 +61,7 @@ const sumOf = (orders: readonly JudgedOrder[], name: 'series' | 'lacking' | 'row
 /** `3 of 58 series lack 1,440 rows` */
 function verdictText(
   orders: readonly JudgedOrder[],
-  { state, exitCode }: Pick<VerdictSummary, 'state' | 'exitCode'>,
+  { state, exitCode: code }: Pick<VerdictSummary, 'state' | 'exitCode'>,
 ): string {
   const series = numberText(sumOf(orders, 'series'));
   const lacking = sumOf(orders, 'lacking');
@@ -76,7 +76,7 @@ function verdictText(
   if (state === 'behind')
     return `${countText(Math.max(...orders.map(({ behind }) => behind)), 'day')} in ${some}`;
   const amounts = amountsText({ rows: sumOf(orders, 'rows'), days: sumOf(orders, 'days') });
-  return `${some} lack ${amounts}${exitCode === 4 ? '; no run can fetch them' : ''}`;
+  return `${some} lack ${amounts}${code === 4 ? '; no run can fetch them' : ''}`;
 }
 
 /** Command lines, separated by `; `; null without any. One command for each verb: while a run finds nothing, another verb may still mend its part. */

@@ -1,5 +1,5 @@
 /** Counts the findings of an audit, and collects the months of the lake that daily objects would improve. */
-import { exitCode as exitCodeOfRun, exitCodeOfJobs, type ExitCode } from '../../model/exit-code.js';
+import { exitCode, type ExitCode } from '../../model/exit-code.js';
 import { seriesName } from '../../model/task.js';
 import { countText } from '../../model/units.js';
 import type { Options } from '../../plan/options/flags.js';
@@ -55,16 +55,17 @@ export class AuditTally {
     this.#mended += mended;
   }
 
-  /** `rebuilt`: the exit code of the rebuild, which counts as a further job; undefined without --prefer daily. */
+  /** `rebuilt`: the exit code of the rebuild, a part of the command; undefined without --prefer daily. */
   summary(rebuilt?: ExitCode): AuditSummary {
     const mended = rebuilt === 0 ? this.#mended : 0;
     const found = Object.values(this.#findings).reduce((sum, number) => sum + number, 0);
     const retryable = this.#errors.filter((error) => error.retryable).length;
-    const code = exitCodeOfRun({
+    const code = exitCode({
       waitedTooLong: this.#errors.filter((error) => error.code === 'wait-too-long').length,
       failedRetryable: retryable,
       // A finding stays until the archive publishes the object again.
       failedPermanent: this.#errors.length - retryable + found - mended,
+      parts: [rebuilt ?? 0],
     });
     return {
       series: this.#series.size,
@@ -73,7 +74,7 @@ export class AuditTally {
       failed: this.#errors.length,
       mended,
       ...(this.sample === undefined ? {} : { sample: `${this.sample.count}:${this.sample.seed ?? ''}` }),
-      exitCode: exitCodeOfJobs([code, rebuilt ?? 0], undefined),
+      exitCode: code,
     };
   }
 }

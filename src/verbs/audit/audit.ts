@@ -26,7 +26,7 @@ type Flag = RunFlag | 'against' | 'prefer' | 'sample';
 
 /**
  * Resolves with 7 or 3 if a later audit may read the failed objects, else with 4 for findings and permanent failures, else with 0.
- * The rebuild counts as a further job (`exitCodeOfJobs`). An error or a signal that ends the audit has its own code.
+ * The rebuild is a part of the command (`exitCode`). An error or a signal that ends the audit has its own code.
  */
 export async function audit(command: VerbInput<Flag>): Promise<ExitCode> {
   return withSignals(command, async (request, signals) => {

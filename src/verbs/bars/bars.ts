@@ -3,7 +3,7 @@ import { progressPrinter } from '../../run/verb/items.js';
 import { withSignals } from '../../run/verb/start-verb.js';
 import type { VerbCall } from '../../run/verb/verb.js';
 import { writeData } from '../../terminal/write-data.js';
-import { exitCodeOfFindings, type ExitCode } from '../../model/exit-code.js';
+import { exitCode, type ExitCode } from '../../model/exit-code.js';
 import { seriesName } from '../../model/task.js';
 import { bytesText, countText, durationText, numberText } from '../../model/units.js';
 import { printLines, tabbed } from '../../text/printable.js';
@@ -54,11 +54,11 @@ export async function bars(command: VerbCall<BarsFlag | 'json' | 'quiet'>): Prom
       if (lines.length === 0 && (outcome === 'failed' || (!quiet && outcome !== 'skipped')))
         printLines(io.stderr, [lineOf(series)]);
     }
-    const exitCode = exitCodeOfFindings({ lasting: sums.failed > 0 });
+    const code = exitCode({ lasting: sums.failed > 0 });
     const elapsedMs = Math.round(io.clock.monotonic() - startedAtMs);
-    if (json) await writeData(io, [{ event: 'summary', dryRun, ...sums, exitCode, elapsedMs }]);
+    if (json) await writeData(io, [{ event: 'summary', dryRun, ...sums, exitCode: code, elapsedMs }]);
     if (!quiet || sums.failed > 0) printLines(io.stderr, closing(sums, dryRun ? undefined : elapsedMs));
-    return exitCode;
+    return code;
   });
 }
 

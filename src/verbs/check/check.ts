@@ -6,7 +6,7 @@ import { amountsText, heldPercentText } from '../../lake/catalogue/series-table.
 import { refuseFile } from '../../lake/layout.js';
 import { dayText } from '../../model/calendar.js';
 import { usage } from '../../model/errors.js';
-import { exitCodeOfError, type ExitCode } from '../../model/exit-code.js';
+import { exitCode, type ExitCode } from '../../model/exit-code.js';
 import { countText, listText, numberText } from '../../model/units.js';
 import { fateText } from '../../run/monitor/run-history.js';
 import { absolutePath, lakeFlag, printable, printLines, shownPath } from '../../text/printable.js';
@@ -33,7 +33,7 @@ export async function check(command: VerbInput<'out' | 'json' | 'quiet' | 'now'>
     const { summary, refused } = verdict;
     await writeData(io, json ? [recordOf(verdict)] : [summary.text, ...lines]);
     for (const { message } of refused) printLines(io.stderr, [`cryptodl: ${message}`]);
-    return refused.length > 0 ? exitCodeOfError('manifest-damaged') : summary.exitCode;
+    return exitCode({ refused: refused.length, parts: [summary.exitCode] });
   });
 }
 
@@ -75,10 +75,10 @@ function cellsOf(judged: JudgedOrder): string[] {
 }
 
 /** The object of `--json`. Days are inclusive. */
-const recordOf = ({ summary: { state, exitCode, next }, orders, run }: LakeVerdict): object => ({
+const recordOf = ({ summary: { state, exitCode: code, next }, orders, run }: LakeVerdict): object => ({
   event: 'check',
   verdict: state,
-  exitCode,
+  exitCode: code,
   orders: orders.map(({ order, to, series, lacking, rows, days, percent, behind, mends, doubts }) => {
     const { id, verb, market, dataset, interval, settings, words: symbols, quote, first, last } = order;
     const layer = { market, dataset, interval, format: settings.format };

@@ -2,7 +2,7 @@
 import { withSignals } from '../../run/verb/start-verb.js';
 import type { VerbInput } from '../../run/verb/verb.js';
 import { writeData } from '../../terminal/write-data.js';
-import type { ExitCode } from '../../model/exit-code.js';
+import { exitCode, type ExitCode } from '../../model/exit-code.js';
 import { printable, printLines, absolutePath, shownPath } from '../../text/printable.js';
 import { table } from '../../text/table.js';
 import { widthOf } from '../../text/wrap.js';
@@ -38,7 +38,7 @@ export async function doctor(command: VerbInput<Flag>): Promise<ExitCode> {
     const countOf = (wanted: Status): number => results.filter(({ status }) => status === wanted).length;
     if (!options.quiet)
       printLines(io.stderr, [`${countOf('ok')} ok, ${countOf('warn')} warn, ${countOf('fail')} fail`]);
-    return countOf('fail') > 0 ? 1 : 0;
+    return exitCode({ failedChecks: countOf('fail') });
   });
 }
 

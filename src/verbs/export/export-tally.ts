@@ -1,5 +1,5 @@
 /** The counts of an export, its exit code, and the lines at its end. */
-import { exitCodeOfFindings, type ExitCode } from '../../model/exit-code.js';
+import { exitCode, type ExitCode } from '../../model/exit-code.js';
 import { grouped } from '../../model/by-name.js';
 import { seriesName } from '../../model/task.js';
 import { bytesText, countText, durationText, listText, numberText } from '../../model/units.js';
@@ -67,7 +67,7 @@ export class ExportTally {
     const hasFaults = this.hasFaults || this.of('foreign', 'unreadable') > 0;
     const passing = this.of('failed') > 0;
     const isEmpty = !passing && this.filesWithRows === 0;
-    return exitCodeOfFindings({
+    return exitCode({
       lasting: hasFaults || (isComplete && this.refused.length > 0) || isEmpty,
       passing,
     });

@@ -1,7 +1,7 @@
 /** `cryptodl export`: files for other programs from the lake. Failures and, with --dry-run, planned files go to stdout, the rest to stderr. */
 import { writeText, writeData } from '../../terminal/write-data.js';
 import { withSignals } from '../../run/verb/start-verb.js';
-import { exitCodeOfFindings, type ExitCode } from '../../model/exit-code.js';
+import { exitCode, type ExitCode } from '../../model/exit-code.js';
 import { absolutePath, printLines, tabbed, lakeFlag } from '../../text/printable.js';
 import { usage } from '../../model/errors.js';
 import { backingOf } from '../../files/backing.js';
@@ -31,7 +31,7 @@ export async function exportFor(command: ExportCommand): Promise<ExitCode> {
   return withSignals(command, async (request) => {
     const selection = await selectExport(request, programOf(command.operand, request));
     const target = selection.program.script === undefined ? await targetFolder(selection) : undefined;
-    if (!(await tellLacking(command, selection))) return exitCodeOfFindings({ lasting: true });
+    if (!(await tellLacking(command, selection))) return exitCode({ lasting: true });
     return target === undefined ? printScript(command, selection) : writeFiles(command, selection, target);
   });
 }
@@ -81,10 +81,10 @@ async function printScript({ io, resolved }: ExportCommand, selection: ExportSel
   const isRefused = resolved.options.requireComplete && tally.refused.length > 0;
   if (isRefused || sources.length === 0) {
     printLines(io.stderr, [isRefused ? NOTHING_EXPORTED : tally.nothingText()]);
-    return exitCodeOfFindings({ lasting: true });
+    return exitCode({ lasting: true });
   }
   await writeText(io, program.script?.(sources, request.exchange) ?? '');
-  return exitCodeOfFindings({ lasting: tally.hasFaults });
+  return exitCode({ lasting: tally.hasFaults });
 }
 
 async function writeFiles(
@@ -111,16 +111,16 @@ async function writeFiles(
     }
   }
   const elapsedMs = Math.round(io.clock.monotonic() - startedAtMs);
-  const exitCode = tally.exitCode(requireComplete);
+  const code = tally.exitCode(requireComplete);
   const { files, rows, bytes, refused } = tally;
-  const summary = { dryRun, files, rows, bytes, leftOut: refused.length, elapsedMs, exitCode };
+  const summary = { dryRun, files, rows, bytes, leftOut: refused.length, elapsedMs, exitCode: code };
   if (json) await writeData(io, [{ event: 'summary', ...summary }]);
   printLines(io.stderr, [
     ...tally.leftOutLines(),
     ...(quiet || tally.empty.length === 0 ? [] : [`without rows: ${listText(tally.empty, 3)}`]),
-    ...(quiet && exitCode === 0 ? [] : closing(selection, tally, target, dryRun ? undefined : elapsedMs)),
+    ...(quiet && code === 0 ? [] : closing(selection, tally, target, dryRun ? undefined : elapsedMs)),
   ]);
-  return exitCode;
+  return code;
 }
 
 const NOTHING_EXPORTED = 'nothing is exported, because --require-complete is given';

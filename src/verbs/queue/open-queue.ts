@@ -1,7 +1,7 @@
 /** Opens a queue for a verb: connects, and checks that the server keeps the jobs. */
 import { CryptodlError, usage } from '../../model/errors.js';
 import type { Clock } from '../../model/clock.js';
-import { exitCodeOfSignal, type ExitCode } from '../../model/exit-code.js';
+import { exitCode, type ExitCode } from '../../model/exit-code.js';
 import { watchSignals, type Io } from '../../model/io.js';
 import { connectRedis } from '../../http/redis/connection.js';
 import { redisProblem, shownRedis } from '../../http/redis/redis-errors.js';
@@ -85,7 +85,7 @@ export async function withQueue(
     return await Promise.race([acting, watchLoss(open, io.clock, signals.signal, ended.signal)]);
   } catch (error) {
     const signal = signals.signalled();
-    if (signal !== undefined && error === signals.signal.reason) return exitCodeOfSignal(signal);
+    if (signal !== undefined && error === signals.signal.reason) return exitCode({ signal });
     throw error instanceof Error && error.name === 'ReplyError' ? redisProblem(open.address, error) : error;
   } finally {
     ended.abort();

@@ -1,5 +1,5 @@
 /** `cryptodl run FILE`: the jobs of a file. */
-import { exitCodeOfJobs, type ExitCode } from '../../model/exit-code.js';
+import { exitCode, type ExitCode } from '../../model/exit-code.js';
 import { readJobs, type Job } from '../../run/jobs.js';
 import { printOptions, removeTempFiles, withLakes, withSignals } from '../../run/verb/start-verb.js';
 import type { Started, VerbInput } from '../../run/verb/verb.js';
@@ -111,17 +111,16 @@ interface End {
 
 function conclude({ resolved, io }: JobsRun, { ended, elapsedMs, log, signal, warning }: End): ExitCode {
   const { options } = resolved;
-  const codes = ended.flatMap((one) => one.exitCode ?? []);
-  const exitCode = exitCodeOfJobs(codes, signal);
-  if (options.dryRun) return exitCode;
+  const code = exitCode({ signal, parts: ended.flatMap((one) => one.exitCode ?? []) });
+  if (options.dryRun) return code;
   const counts = new Counters(...ended.flatMap(({ end }) => end?.tally.all ?? []));
   const reports = ended.flatMap(({ end }) => end?.reportPath ?? []);
   const reporter = new Reporter(options, io, { log });
   const query = ended.findLast(({ end }) => end?.query !== undefined)?.end?.query;
-  const next = signal !== undefined ? CONTINUE : exitCode === 0 ? query : undefined;
+  const next = signal !== undefined ? CONTINUE : code === 0 ? query : undefined;
   const lines = jobsBlock({ jobs: ended, elapsedMs, next });
   if (warning !== undefined) reporter.warn(warning, false);
-  reporter.end(lines, { error: undefined, isWell: exitCode === 0 });
+  reporter.end(lines, { error: undefined, isWell: code === 0 });
   reporter.event('summary', {
     jobs: ended.map(({ job: { name, verb }, end, exitCode: ofJob = null }) => ({
       job: name,
@@ -133,7 +132,7 @@ function conclude({ resolved, io }: JobsRun, { ended, elapsedMs, log, signal, wa
     failures: reports.length === 0 ? null : reports,
     elapsedMs: Math.round(elapsedMs),
     peakMemoryBytes: peakMemoryBytes(),
-    exitCode,
+    exitCode: code,
   });
-  return exitCode;
+  return code;
 }

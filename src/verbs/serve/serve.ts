@@ -5,7 +5,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { once } from 'node:events';
 import { errnoOf, usage } from '../../model/errors.js';
-import { exitCodeOfSignal, type ExitCode } from '../../model/exit-code.js';
+import { exitCode, type ExitCode } from '../../model/exit-code.js';
 import type { Io } from '../../model/io.js';
 import type { Options } from '../../plan/options/flags.js';
 import { printLines } from '../../text/printable.js';
@@ -38,7 +38,7 @@ export async function serve(directory: string, options: Options<'host' | 'port'>
   ]);
   const signal = await signalled;
   await server.close();
-  return exitCodeOfSignal(signal);
+  return exitCode({ signal });
 }
 
 const SERVED = `name the --out of a run with --format zip, for example:

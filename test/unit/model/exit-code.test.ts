@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { expect, it } from 'vitest';
-import { exitCode, exitCodeOfFindings, exitCodeOfJobs } from '../../../src/model/exit-code.js';
+import { exitCode } from '../../../src/model/exit-code.js';
 import { watchSignals } from '../../../src/model/io.js';
 import type { Io } from '../../../src/model/io.js';
 import type { RunStatus } from '../../../src/model/exit-code.js';
@@ -64,11 +64,11 @@ it('of several jobs the most important code is the end, a signal before all', ()
   const codes = [2, 1, 6, 7, 3, 4, 0] as const;
   for (const [index, code] of codes.entries()) {
     const others = codes.slice(index + 1);
-    expect(exitCodeOfJobs([...others, code, ...others], undefined)).toBe(code);
+    expect(exitCode({ parts: [...others, code, ...others] })).toBe(code);
   }
-  expect(exitCodeOfJobs([2, 0], 'SIGTERM')).toBe(143);
-  expect(exitCodeOfJobs([143], 'SIGINT')).toBe(130);
-  expect(exitCodeOfJobs([], undefined)).toBe(0);
+  expect(exitCode({ signal: 'SIGTERM', parts: [2, 0] })).toBe(143);
+  expect(exitCode({ signal: 'SIGINT', parts: [143] })).toBe(130);
+  expect(exitCode({ parts: [] })).toBe(0);
 });
 
 it.each([
@@ -86,7 +86,7 @@ it.each([
       exits.push(exited);
       throw new Error('the process has ended');
     };
-    const { signal } = watchSignals({ onSignal, exit } as Io);
+    const { signal } = watchSignals({ onSignal, exit, signal: AbortSignal.abort() } as Io);
     signals.emit('signal', first);
     expect([signal.aborted, exits]).toEqual([true, []]);
     expect(() => signals.emit('signal', second)).toThrow('the process has ended');
@@ -98,6 +98,11 @@ it.each([
   [{ lasting: false }, 0],
   [{ lasting: false, passing: true }, 3],
   [{ lasting: true, passing: true }, 4],
+  [{ refused: 1, lasting: true }, 1],
+  [{ refused: 1, parts: [3] }, 1],
+  [{ failedChecks: 1 }, 1],
+  [{ failedRetryable: 1, parts: [4] }, 3],
+  [{ failedPermanent: 1, parts: [1] }, 1],
 ] as const)('findings %o end with %i', (findings, code) => {
-  expect(exitCodeOfFindings(findings)).toBe(code);
+  expect(exitCode(findings)).toBe(code);
 });
