@@ -4,7 +4,7 @@ import type { AuditItem } from './verbs/audit/findings.js';
 import type { AuditSummary } from './verbs/audit/audit-tally.js';
 import type { ListFields } from './verbs/list/list-items.js';
 import type { Cell } from './convert/stream-rows.js';
-import type { CoverageSummary as CoverageRecord } from './lake/catalogue/coverage-counts.js';
+import type { CoverageTotals as CoverageRecord } from './lake/catalogue/coverage-counts.js';
 import type { SeriesRecord } from './verbs/coverage/coverage-records.js';
 import { startRun, type RunRequest } from './run/run.js';
 import { summaryOf, type RunSummary } from './run/report/run-summary.js';

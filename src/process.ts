@@ -59,7 +59,7 @@ function processIo(isRead: () => boolean): Io {
     stderr: process.stderr,
     clock: systemClock,
     // performance.now() starts at 0 with the process.
-    startedAt: 0,
+    startedAtMs: 0,
     stdin: process.stdin,
     program: [process.execPath, BIN],
     environment: process.env,

@@ -24,8 +24,8 @@ export async function copyDirectly(conversion: Conversion): Promise<ConversionRe
   for (const { received, inspected } of gathered.inputs) {
     if (received.csv.kind !== 'memory') return undefined;
     const { bytes } = received.csv;
-    const from = inspected.headerLines === 0 ? 0 : bytes.indexOf('\n') + 1;
-    const own = readTimes(bytes, key, { from, rows: inspected.rows });
+    const fromByte = inspected.headerLines === 0 ? 0 : bytes.indexOf('\n') + 1;
+    const own = readTimes(bytes, key, { fromByte, rows: inspected.rows });
     if (own === undefined) return undefined;
     times.push(own);
   }

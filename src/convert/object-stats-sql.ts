@@ -20,7 +20,7 @@ export function statsQuery({ spec, series }: SqlContext): string {
     spec.rate === undefined ? '' : ', epoch_us(min(instant)) AS first_us, epoch_us(max(instant)) AS last_us';
   const before = `${ids === undefined ? '' : ', lag(range_high) OVER () AS range_before'}${isPaced ? ', lag(instant) OVER () AS instant_before' : ''}`;
   const read =
-    ids === undefined ? '' : `, ${ids.id} AS low, ${ids.from} AS range_low, ${ids.to} AS range_high`;
+    ids === undefined ? '' : `, ${ids.id} AS low, ${ids.firstId} AS range_low, ${ids.lastId} AS range_high`;
   return `SELECT ord, count(*) AS rows, min(instant) AS first, max(instant) AS last,
       count_if(NOT legal) AS wrong, count_if(${offGridExpression(spec, series)}) AS off_grid, count_if(previous IS NOT NULL AND NOT (key > previous)) AS unordered${counted}${pause}${bounds}
     FROM (SELECT *, lag(key) OVER () AS previous${before}
@@ -44,12 +44,12 @@ export const pausesQuery = (
     WHERE until - since >= ${leastUs}`;
 
 /** Expressions for the id of a row, and for the first and last id of its range; undefined for a dataset whose ids prove nothing. */
-function idsOf(spec: DatasetSpec): { id: string; from: string; to: string } | undefined {
+function idsOf(spec: DatasetSpec): { id: string; firstId: string; lastId: string } | undefined {
   const { sequence } = spec;
   if (sequence === undefined) return undefined;
   const expression = (name: string): string => sortExpression(columnOf(spec, name));
   const { id, range: [from, to] = [id, id] } = sequence;
-  return { id: expression(id), from: expression(from), to: expression(to) };
+  return { id: expression(id), firstId: expression(from), lastId: expression(to) };
 }
 
 /**
@@ -57,8 +57,8 @@ function idsOf(spec: DatasetSpec): { id: string; from: string; to: string } | un
  * earlier one (`missing` below 1), in the order of ids. `of`: the ids, or the ranges.
  */
 function seamsOf(spec: DatasetSpec, ordinal: number, of: 'ids' | 'ranges'): string {
-  const { id = '', from = '', to = '' } = idsOf(spec) ?? {};
-  const [low, high] = of === 'ids' ? [id, id] : [from, to];
+  const { id = '', firstId = '', lastId = '' } = idsOf(spec) ?? {};
+  const [low, high] = of === 'ids' ? [id, id] : [firstId, lastId];
   return `(SELECT low - before - 1 AS missing, epoch_us(time_before) AS since, epoch_us(instant) AS until, low
     FROM (SELECT *, max(high) OVER earlier AS before, max(instant) OVER earlier AS time_before
           FROM (SELECT ${low} AS low, ${high} AS high, ${instantExpression(spec)} AS instant FROM rows WHERE ${ORDINAL} = ${ordinal})

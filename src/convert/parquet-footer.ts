@@ -12,9 +12,9 @@ export async function readFooter(path: string) {
   const file = await openRegularFile(path, constants.O_RDONLY);
   try {
     const { size } = await file.stat();
-    const slice = async (from: number, to = size): Promise<ArrayBuffer> => {
-      const bytes = new Uint8Array(to - from);
-      await file.read(bytes, 0, bytes.length, from);
+    const slice = async (fromByte: number, toByte = size): Promise<ArrayBuffer> => {
+      const bytes = new Uint8Array(toByte - fromByte);
+      await file.read(bytes, 0, bytes.length, fromByte);
       return bytes.buffer;
     };
     const metadata = await parquetMetadataAsync(

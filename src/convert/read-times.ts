@@ -8,17 +8,17 @@ const [COMMA, ZERO] = [0x2c, 0x30];
 export type RowTimes = Float64Array;
 
 /**
- * Reads the first cell of each line from byte `from` on. Undefined if there are not exactly `rows` lines, or if a cell has another form: a
+ * Reads the first cell of each line from `fromByte` on. Undefined if there are not exactly `rows` lines, or if a cell has another form: a
  * column `time` has 13 digits (milliseconds) or 16 digits (microseconds), a column `datetime` has `2024-01-31 23:59:59`.
  */
 export function readTimes(
   csv: Buffer,
   { type }: Pick<ColumnSpec, 'type'>,
-  { from, rows }: { readonly from: number; readonly rows: number },
+  { fromByte, rows }: { readonly fromByte: number; readonly rows: number },
 ): RowTimes | undefined {
   const times = new Float64Array(rows);
   const read = type === 'datetime' ? readDateTime : readEpoch;
-  let at = from;
+  let at = fromByte;
   for (let row = 0; row < rows; row += 1) {
     const time = read(csv, at);
     if (!(time <= Number.MAX_SAFE_INTEGER)) return undefined;
@@ -30,17 +30,17 @@ export function readTimes(
 }
 
 /** NaN for anything else than 13 or 16 digits without a leading zero, and a comma. */
-function readEpoch(csv: Buffer, from: number): number {
+function readEpoch(csv: Buffer, fromByte: number): number {
   let value = 0;
-  let at = from;
-  for (; at < from + 17; at += 1) {
+  let at = fromByte;
+  for (; at < fromByte + 17; at += 1) {
     const digit = (csv[at] ?? 0) - ZERO;
     if (digit < 0 || digit > 9) break;
     value = value * 10 + digit;
   }
-  if (csv[at] !== COMMA || csv[from] === ZERO) return Number.NaN;
-  if (at - from === 13) return value * 1000;
-  return at - from === 16 ? value : Number.NaN;
+  if (csv[at] !== COMMA || csv[fromByte] === ZERO) return Number.NaN;
+  if (at - fromByte === 13) return value * 1000;
+  return at - fromByte === 16 ? value : Number.NaN;
 }
 
 /** The places of the signs in `2024-01-31 23:59:59,`. */
@@ -49,13 +49,13 @@ const SIGNS = Array.from(Buffer.from('0000-00-00 00:00:00,'), (sign, at) => [at,
 );
 
 /** NaN for any other form, for dates and times that do not exist, and for years before 2000 or after 2999. */
-function readDateTime(csv: Buffer, from: number): number {
+function readDateTime(csv: Buffer, fromByte: number): number {
   const twoDigits = (at: number): number => {
-    const tens = (csv[from + at] ?? 0) - ZERO;
-    const ones = (csv[from + at + 1] ?? 0) - ZERO;
+    const tens = (csv[fromByte + at] ?? 0) - ZERO;
+    const ones = (csv[fromByte + at + 1] ?? 0) - ZERO;
     return tens >= 0 && tens <= 9 && ones >= 0 && ones <= 9 ? tens * 10 + ones : Number.NaN;
   };
-  for (const [at = 0, sign] of SIGNS) if (csv[from + at] !== sign) return Number.NaN;
+  for (const [at = 0, sign] of SIGNS) if (csv[fromByte + at] !== sign) return Number.NaN;
   const [year, month, day] = [twoDigits(0) * 100 + twoDigits(2), twoDigits(5), twoDigits(8)];
   const [hour, minute, second] = [twoDigits(11), twoDigits(14), twoDigits(17)];
   const midnight = new Date(Date.UTC(year, month - 1, day));

@@ -6,7 +6,7 @@ import { isRecord } from '../text/json.js';
 /** All names after `after` up to the end of the prefix. */
 export interface ListingCopy {
   readonly after: string;
-  /** Time at which its last names were listed, in epoch milliseconds. */
+  /** Time at which its last names were listed, in epoch milliseconds. The name is that in stored copies. */
   readonly at: number;
   /** Sidecars are fields of their objects. */
   readonly objects: readonly ListedObject[];

@@ -241,7 +241,7 @@ function pageCheck(prefix: string): (page: ListingPage) => void {
   let [names, count] = [0, 0];
   return ({ objects, prefixes }) => {
     for (const list of [objects.map(({ key }) => key), prefixes]) {
-      const wrong = list.find((name, at) => !name.startsWith(prefix) || !isAfter(name, list[at - 1]));
+      const wrong = list.find((name, index) => !name.startsWith(prefix) || !isAfter(name, list[index - 1]));
       if (wrong !== undefined) throw malformed(prefix, `has ${wrong.slice(0, 200)} in a wrong place`);
       names += list.length;
     }

@@ -16,7 +16,7 @@ import { DAY_MS } from '../model/units.js';
 
 export interface Copy<T> {
   /** Epoch milliseconds. */
-  readonly at: number;
+  readonly atMs: number;
   readonly value: T;
 }
 
@@ -60,16 +60,16 @@ export class ResponseCache {
       if (!this.options.isReadOnly) await rm(path, { force: true }).catch(() => undefined);
       return undefined;
     }
-    return this.options.nowMs - copy.at > MAX_COPY_AGE_MS ? undefined : copy;
+    return this.options.nowMs - copy.atMs > MAX_COPY_AGE_MS ? undefined : copy;
   }
 
-  async keep(name: string, value: unknown, at = this.options.nowMs): Promise<void> {
+  async keep(name: string, value: unknown, atMs = this.options.nowMs): Promise<void> {
     if (this.options.isReadOnly || this.#isBroken) return;
     const { folder } = this.options;
     const staged = tempPath(folder, 'copy');
     try {
       await (this.#folder ??= makeFolder(folder));
-      await writeFile(staged, await packed(JSON.stringify({ v: 1, name, at, value })));
+      await writeFile(staged, await packed(JSON.stringify({ v: 1, name, at: atMs, value })));
       await rename(staged, copyPath(folder, name));
       this.#hasWritten = true;
     } catch (error) {
@@ -99,10 +99,10 @@ function contentOf<T>(
 ): Copy<T> | undefined {
   try {
     const text = gunzipSync(bytes, { maxOutputLength: COPY_MAX_BYTES }).toString('utf8');
-    const { v, at, name: kept, value: content } = fieldsOf(JSON.parse(text));
+    const { v, at: atMs, name: kept, value: content } = fieldsOf(JSON.parse(text));
     const value = parse(content);
-    const isRight = v === 1 && kept === name && typeof at === 'number' && Number.isFinite(at);
-    return isRight && value !== undefined ? { at, value } : undefined;
+    const isRight = v === 1 && kept === name && typeof atMs === 'number' && Number.isFinite(atMs);
+    return isRight && value !== undefined ? { atMs, value } : undefined;
   } catch {
     return undefined;
   }

@@ -68,10 +68,10 @@ export class HeldObjects {
     return last === undefined ? undefined : { bytes: last.fileBytes, sha256: last.fileSha256 };
   }
 
-  #remove(lines: Map<number, ObjectLine>, at: number): void {
-    const line = lines.get(at);
+  #remove(lines: Map<number, ObjectLine>, index: number): void {
+    const line = lines.get(index);
     if (line === undefined) return;
-    lines.delete(at);
+    lines.delete(index);
     this.#byFile?.get(line.file)?.delete(line);
   }
 

@@ -52,9 +52,9 @@ export type Order = Readonly<v.InferOutput<typeof OrderSchema>>;
 /** The terms that all orders of a run have in common. Days are day numbers. */
 export interface OrderTerms {
   readonly words: readonly string[];
-  readonly first: number | undefined;
+  readonly firstDay: number | undefined;
   /** Undefined: the order is open. */
-  readonly last: number | undefined;
+  readonly lastDay: number | undefined;
   readonly isOfMonths: boolean;
 }
 

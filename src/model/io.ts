@@ -16,7 +16,7 @@ export interface Io {
   readonly isRead: () => boolean;
   readonly clock: Clock;
   /** Start of the program on the monotonic clock, in milliseconds. */
-  readonly startedAt: number;
+  readonly startedAtMs: number;
   readonly stdin: NodeJS.ReadableStream;
   /** The words of the command that starts this program, with absolute paths. */
   readonly program: readonly string[];

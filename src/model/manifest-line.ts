@@ -56,7 +56,7 @@ export interface FileBefore {
   readonly sha256: string;
 }
 
-/** An object whose rows are no longer in its file. `repair` fetches it again, unless held objects cover its period. */
+/** An object whose rows are no longer in its file. `repair` fetches it again, unless held objects cover its period. `at`: ISO. */
 export interface DroppedLine {
   readonly v: 1;
   readonly kind: 'dropped';

@@ -7,7 +7,7 @@ import { periodText } from './calendar.js';
 export interface RowFacts {
   /** Rows of the object in the file; absent for zip. */
   readonly rows?: number;
-  /** ISO instants of the first and last row, by time. */
+  /** ISO instants of the first and last row, by time. Manifest lines and events have these names. */
   readonly first?: string;
   readonly last?: string;
   /** Times of missing rows, if they are known: ISO instants `[from, to)`, ascending, at most `MAX_GAPS`. */
@@ -80,7 +80,7 @@ interface Written extends RowFacts {
   readonly staleSidecar?: true;
   /** Rows come from REST because requests to the archive failed with this code. The next run requests the archive again. */
   readonly archiveFailed?: ErrorCode;
-  /** The object has changed upstream: the previous revision, and the new digest. */
+  /** The object has changed upstream: the previous revision, and the new digest. Events have these names. */
   readonly changed?: { readonly from: Revision; readonly sha256: string };
 }
 

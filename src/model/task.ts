@@ -90,11 +90,11 @@ type Action =
       readonly archiveFailed?: ErrorCode;
       readonly isRestEmpty?: true;
     }
-  /** `since`: the first day that is absent for this reason, if the listing shows it. `isRestEmpty`: REST answered, and has no further rows. `open`: the period is not over. */
+  /** `sinceDay`: the first day that is absent for this reason, if the listing shows it. `isRestEmpty`: REST answered, and has no further rows. `open`: the period is not over. */
   | {
       readonly kind: 'absent';
       readonly reason: AbsenceReason;
-      readonly since?: number;
+      readonly sinceDay?: number;
       readonly isRestEmpty?: true;
       readonly open?: true;
     };

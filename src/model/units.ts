@@ -115,7 +115,7 @@ export const numberText = (number: number | string): string =>
 /** `2026-11-21 05:00:00`, in UTC. */
 export const instantText = (ms: number): string => new Date(ms).toISOString().replace('T', ' ').slice(0, 19);
 
-/** `3h 0m ago (2026-11-21 05:00 UTC)`. Both parameters are epoch milliseconds. */
+/** `3h 0m ago (2026-11-21 05:00 UTC)`. `atMs` and `nowMs` are epoch milliseconds. */
 export function agoText(atMs: number, nowMs: number): string {
   const ageMs = Math.max(0, nowMs - atMs);
   const days = Math.floor(ageMs / DAY_MS);

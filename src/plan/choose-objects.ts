@@ -29,7 +29,7 @@ export interface Choice {
   readonly substitute?: Task['substitute'];
   readonly absent: AbsenceReason;
   /** The day after the last listed period, if the absent period is `delisted` or `not-published-yet`. */
-  readonly since?: number | undefined;
+  readonly sinceDay?: number | undefined;
   /** REST has no rows of the absent period either. */
   readonly isRestEmpty?: true;
   /** The listing has the neighbours of the period, but no longer the period itself. */
@@ -162,9 +162,10 @@ function choose(context: ChooseContext, listing: SeriesListing, period: Period):
   const held = (listed === undefined ? context.known : context.held).of(period);
   const absent = absenceReason(listing, period, context.spans[period.cadence]);
   if (listed === undefined) {
-    const since = absent === 'not-published-yet' ? listing.last?.to : undefined;
+    const sinceDay = absent === 'not-published-yet' ? listing.last?.to : undefined;
     const isCurrent = listing.copiedAtMs === undefined && listing.isProbed !== true;
-    return { period, absent, since, held, isWithdrawn: held !== undefined && absent === 'hole' && isCurrent };
+    const isWithdrawn = held !== undefined && absent === 'hole' && isCurrent;
+    return { period, absent, sinceDay, held, isWithdrawn };
   }
   return { period, absent, listed: withSidecar(context, listing, listed, held), held };
 }

@@ -82,7 +82,7 @@ function decide(
   return {
     kind: 'absent',
     reason: choice.absent,
-    ...(choice.since === undefined ? {} : { since: choice.since }),
+    ...(choice.sinceDay === undefined ? {} : { sinceDay: choice.sinceDay }),
     ...(choice.isRestEmpty === true ? { isRestEmpty: true } : {}),
   };
 }

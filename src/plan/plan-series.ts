@@ -80,7 +80,7 @@ export async function planSeries(
 /** The ranges of a request, with the days that are checked again, and those that its order lacks. */
 function rangesToPlan(
   context: PlanContext,
-  { series, ranges, exact, since, rest, replaced = [] }: SelectedSeries,
+  { series, ranges, exact, sinceDay, rest, replaced = [] }: SelectedSeries,
   held: HeldObjects,
   absences: Absences,
 ): readonly DayRange[] {
@@ -95,7 +95,7 @@ function rangesToPlan(
   if (mayLackEdges(held, cuts, today)) context.edges.add(series);
   const isArchived = rest?.mode !== 'only';
   const lake = { held, absences, cuts: new Set(cuts.map(({ day }) => day)), isArchived };
-  const lacking = withLackingDays(context, checked, since, lake);
+  const lacking = withLackingDays(context, checked, sinceDay, lake);
   return rangesOf(subtract(spansOf(lacking), spansOf(replaced)));
 }
 

@@ -51,8 +51,8 @@ interface Requested {
   readonly requests: readonly SelectedSeries[];
   /** False if it is already known that the listing is not available. */
   readonly hasListing: boolean;
-  /** `first`: the first day of the range of this run. Older days come from the orders that it continues. */
-  readonly order?: { readonly first: number | undefined };
+  /** `firstDay`: of the range of this run. Older days come from the orders that it continues. */
+  readonly order?: { readonly firstDay: number | undefined };
 }
 
 const SERIES_AT_ONCE = 16;
@@ -84,7 +84,7 @@ export async function makePlan(tools: PlanTools, { requests, hasListing, order }
       planned.push({ series, format: settings.format, isChanged });
     for (const partition of partitions) {
       await spool.add(partition);
-      addTo(plan.totals, partition, { exchange, first: order?.first });
+      addTo(plan.totals, partition, { exchange, firstDay: order?.firstDay });
     }
   }
   return plan;
@@ -160,7 +160,7 @@ async function planWithDays(context: PlanContext, request: SelectedSeries): Prom
 /** The short months in the ranges of a request; if it is not exact, also those of its order, less and less often, without end. */
 function askedShortMonths(
   { exchange, today, force, revisions }: PlanContext,
-  { series, settings, ranges, exact, since, rewrites }: SelectedSeries,
+  { series, settings, ranges, exact, sinceDay, rewrites }: SelectedSeries,
   manifest: Manifest,
 ): readonly ShortMonth[] {
   const spec = findDataset(exchange, series.market, series.dataset);
@@ -168,7 +168,7 @@ function askedShortMonths(
   if (!isCompared || spec?.cadences.includes('daily') !== true) return [];
   return shortMonthsOf(manifest[settings.format], spec).filter(({ from, to }) => {
     const isInRange = ranges.some((range) => range.from < to && from < range.to);
-    return isInRange || (exact !== true && to > (since ?? Infinity) && isCheckDay(from, today));
+    return isInRange || (exact !== true && to > (sinceDay ?? Infinity) && isCheckDay(from, today));
   });
 }
 
@@ -192,7 +192,7 @@ const shortMonthsOf = (held: HeldObjects, dayStart: DayStart): ShortMonth[] =>
 function addTo(
   totals: PlanTotals,
   partition: PartitionPlan,
-  { exchange, first = -Infinity }: { readonly exchange: Exchange; readonly first: number | undefined },
+  { exchange, firstDay = -Infinity }: { readonly exchange: Exchange; readonly firstDay: number | undefined },
 ): void {
   const { format } = partition.settings;
   if (!totals.formats.includes(format)) totals.formats.push(format);
@@ -205,7 +205,7 @@ function addTo(
   if (fetched.length > 0 && partition.isWider === true) totals.wider += 1;
   let bytes = 0;
   for (const { object } of fetched) {
-    if (object.period.to <= first) totals.older += 1;
+    if (object.period.to <= firstDay) totals.older += 1;
     bytes += bytesToFetch(object) ?? 0;
     if (object.rest === undefined) continue;
     totals.fetchRest += 1;

@@ -25,7 +25,7 @@ export interface ProofContext
   readonly offer?: RestOffer | undefined;
 }
 
-type Proof = Pick<Choice, 'absent' | 'since' | 'isRestEmpty'>;
+type Proof = Pick<Choice, 'absent' | 'sinceDay' | 'isRestEmpty'>;
 
 export async function proveAbsences(context: ProofContext, choices: readonly Choice[]): Promise<Choice[]> {
   const proven: Choice[] = [];
@@ -110,7 +110,7 @@ export function withProven(
   const { period, held, listed, key } = choice;
   const { end = Infinity } = context;
   if (held === undefined && period.from >= end)
-    return { period, absent: 'delisted', since: end, key: key ?? listed?.key ?? '' };
+    return { period, absent: 'delisted', sinceDay: end, key: key ?? listed?.key ?? '' };
   const absent = held === undefined ? provenBefore(context, period) : undefined;
   // What REST keeps changes each day.
   if (absent === undefined || absent === 'before-history') return choice;
@@ -154,7 +154,7 @@ async function startReason(
 async function endReason(context: ProofContext, listing: SeriesListing, period: Period): Promise<Proof> {
   const { series, life } = context;
   const { cadence } = period;
-  const open: Proof = { absent: 'not-published-yet', ...(listing.last && { since: listing.last.to }) };
+  const open: Proof = { absent: 'not-published-yet', ...(listing.last && { sinceDay: listing.last.to }) };
   const listed =
     listing.last?.to ?? Math.max(listing.startDay ?? period.from, listing.first?.to ?? period.from);
   // Rows of REST after the last object are trading too. A held month may end with its last row, whose label may be that of the end of its interval.
@@ -164,11 +164,11 @@ async function endReason(context: ProofContext, listing: SeriesListing, period: 
   const heldTo = Math.min(held?.to ?? -Infinity, Number.isNaN(rowDay) ? Infinity : rowDay + 1);
   const last = Math.max(listed, heldTo);
   const recorded = recordedEnd(context, cadence, last);
-  if (recorded !== undefined && period.from >= recorded) return { absent: 'delisted', since: recorded };
+  if (recorded !== undefined && period.from >= recorded) return { absent: 'delisted', sinceDay: recorded };
   const end = await life.end(series, cadence, last);
   if (end !== undefined && period.from >= end) {
     const { from, to } = periodAt(cadence, end);
-    return { absent: 'delisted', since: from === end ? from : to };
+    return { absent: 'delisted', sinceDay: from === end ? from : to };
   }
   return (await isInPause(context, period, last)) ? { absent: 'not-traded' } : open;
 }

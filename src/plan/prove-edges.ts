@@ -28,7 +28,7 @@ export interface EdgeContext extends Pick<PlanContext, 'exchange' | 'root' | 'ma
     series: Series,
     day: Period,
     reason: 'not-listed-yet' | 'delisted' | 'not-traded' | 'hole',
-    found?: { readonly since?: number; readonly isKept?: true },
+    found?: { readonly sinceDay?: number; readonly isKept?: true },
   ) => void;
 }
 
@@ -63,7 +63,7 @@ export async function proveEdges(context: EdgeContext, planned: readonly Planned
       if (to > from && !isKnown(from, 'not-traded'))
         for (const pause of (await unlessListingFault(life.pauses(series, 'daily', from, to))) ?? [])
           if (pause.to < today)
-            note(series, dayPeriod(bars.endOfPause(pause.to) - 1), 'not-traded', { since: pause.from });
+            note(series, dayPeriod(bars.endOfPause(pause.to) - 1), 'not-traded', { sinceDay: pause.from });
       if (next === undefined) {
         const end = await unlessListingFault(life.end(series, 'daily', from));
         const isNew = end !== undefined && end <= asked.to && !isKnown(end, 'delisted');
@@ -90,8 +90,8 @@ async function isRefuted(context: EdgeContext, series: Series, edge: OuterEdge):
   if (await hasBarAt(context, series, edge)) return true;
   if (!edge.isNew) return false;
   const { first = '', last = '' } = edge.span.facts;
-  const at = Date.parse(edge.side === 'before' ? first : last);
-  return (await unlessListingFault(context.life.rest.hasRows(series, edge.side, at))) ?? true;
+  const atMs = Date.parse(edge.side === 'before' ? first : last);
+  return (await unlessListingFault(context.life.rest.hasRows(series, edge.side, atMs))) ?? true;
 }
 
 /** Whether the lake has bars of another interval that end before the first bar of an object, or that begin after the end of its last one, on the same day. */

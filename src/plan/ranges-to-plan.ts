@@ -22,18 +22,18 @@ interface LackingLake extends Pick<Manifest, 'absences'> {
  * The ranges, together with the days since the first day of the order that the lake lacks and that are due: at once if no run has asked for them, then
  * less and less often, without end. Days that are held without some of their rows, or from REST in place of the archive, are compared by each run while
  * they are young enough for the page of the listing that it reads anyway, then less and less often too.
- * `since`: the first day of the order; -Infinity: that of the series.
+ * `sinceDay`: the first day of the order; -Infinity: that of the series.
  */
 export function withLackingDays(
   { today, nowMs, revisions }: Pick<PlanContext, 'today' | 'nowMs' | 'revisions'>,
   asked: readonly DayRange[],
-  since: number | undefined,
+  sinceDay: number | undefined,
   lake: LackingLake,
 ): readonly DayRange[] {
   const { held, absences, cuts, isArchived } = lake;
   const last = asked.at(-1);
-  if (since === undefined || last === undefined) return asked;
-  const start = since === -Infinity ? (held.first() ?? since) : since;
+  if (sinceDay === undefined || last === undefined) return asked;
+  const start = sinceDay === -Infinity ? (held.first() ?? sinceDay) : sinceDay;
   if (start === -Infinity) return [{ from: start, to: last.to }];
   const lacking: DayRange[] = [];
   const known = knownAbsence(held, absences);

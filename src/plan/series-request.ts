@@ -50,7 +50,7 @@ export interface SelectedSeries {
   /** Ascending. */
   readonly ranges: readonly DayRange[];
   /** The first day of the order, or -Infinity for that of the series: days from it on that the lake lacks are added to the ranges. */
-  readonly since?: number;
+  readonly sinceDay?: number;
   /** The data that REST offers; undefined: this request does not use REST. */
   readonly rest?: RestOffer | undefined;
   /** Files of the series that differ from their last commit. */

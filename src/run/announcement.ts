@@ -18,10 +18,10 @@ export function announcement(
   const formats = totals.formats.length === 0 ? session.options.format : totals.formats.join(' and ');
   const ofRest = requestNotes(limitedBuckets(session.exchange, session.options), totals.restWeights);
   const older =
-    totals.older === 0 || order?.first === undefined
+    totals.older === 0 || order?.firstDay === undefined
       ? []
       : [
-          `order      ${countText(totals.older, 'object')} from before ${dayText(order.first)} that an earlier run asked for and the lake lacks; --exact leaves them out`,
+          `order      ${countText(totals.older, 'object')} from before ${dayText(order.firstDay)} that an earlier run asked for and the lake lacks; --exact leaves them out`,
         ];
   const symbols = [...new Set(requests.map(({ series }) => series.symbol))];
   const folder = shownPath(session.paths.root);

@@ -71,7 +71,7 @@ export async function runAndPrint(
   const { options } = resolved;
   const reporter = new Reporter(options, io, { log, job: job?.name, isBeside: given.common !== undefined });
   const request = { ...given, resolved, observer: reporter };
-  const live = new LiveRun(request.clock, job === undefined ? io.startedAt : undefined);
+  const live = new LiveRun(request.clock, job === undefined ? io.startedAtMs : undefined);
   let endNotices: ReturnType<typeof openNotices> | undefined;
   const onSignal = (): void => reporter.ending(ENDING);
   request.signal.addEventListener('abort', onSignal, { once: true });

@@ -10,7 +10,7 @@ export interface TableColumn {
 }
 
 interface Sized extends TableColumn {
-  readonly at: number;
+  readonly index: number;
   /** The column is not made narrower than this: the width of its longest word, and at least NARROWEST. */
   readonly least: number;
   width: number;
@@ -38,10 +38,10 @@ export function table(
 }
 
 function sized(columns: readonly TableColumn[], rows: readonly (readonly string[])[]): Sized[] {
-  return columns.map((column, at) => {
-    const cells = rows.map((row) => row[at] ?? '');
+  return columns.map((column, index) => {
+    const cells = rows.map((row) => row[index] ?? '');
     const words = cells.flatMap((cell) => cell.split(' '));
-    return { ...column, at, width: widestOf(cells), least: Math.max(NARROWEST, widestOf(words)) };
+    return { ...column, index, width: widestOf(cells), least: Math.max(NARROWEST, widestOf(words)) };
   });
 }
 
@@ -68,8 +68,9 @@ const widthOfAll = (columns: readonly Sized[]): number =>
 
 /** In a terminal that is too narrow for the columns, the cells follow each other. */
 function rowLines(cells: readonly string[], columns: readonly Sized[], most: number): string[] {
-  if (widthOfAll(columns) > most) return fitted(columns.map(({ at }) => cells[at] ?? '').join(GAP), most);
-  const parts = columns.map(({ at, width }) => wrap(cells[at] ?? '', width));
+  if (widthOfAll(columns) > most)
+    return fitted(columns.map(({ index }) => cells[index] ?? '').join(GAP), most);
+  const parts = columns.map(({ index, width }) => wrap(cells[index] ?? '', width));
   const height = Math.max(...parts.map(({ length }) => length));
   return Array.from({ length: height }, (_, line) =>
     columns

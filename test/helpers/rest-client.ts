@@ -25,7 +25,7 @@ function fetchFrom(say: (url: URL) => Said, asked: FetchRequest[] = []): Fetch {
     const { status, body, headers = {} } = say(new URL(request.url));
     const head = Buffer.from(body).subarray(0, 4096).toString('utf8');
     const error = statusError(
-      { status, headers, head, receivedAt: 0 },
+      { status, headers, head, receivedAtMs: 0 },
       request.url,
       BINANCE_ANSWERS.readRefusal,
     );

@@ -66,7 +66,7 @@ async function ran(
     stderr,
     isRead: () => true,
     clock: clock ?? systemClock,
-    startedAt: (clock ?? systemClock).monotonic(),
+    startedAtMs: (clock ?? systemClock).monotonic(),
     stdin: Readable.from(stdin === '' ? [] : [Buffer.from(stdin)]),
     program,
     environment,

@@ -45,7 +45,7 @@ function hostOf(name: string): Host {
 function received({ status, headers, body, cut }: VenueAnswer, url: string, now: number): FetchResponse {
   if (cut !== undefined) throw new CryptodlError('connection-lost', `${url}: other side closed`);
   const error = statusError(
-    { status, headers, head: body, receivedAt: now },
+    { status, headers, head: body, receivedAtMs: now },
     url,
     BINANCE_ANSWERS.readRefusal,
   );

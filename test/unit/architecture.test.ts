@@ -159,7 +159,7 @@ const NOUNS: Readonly<Record<string, RegExp>> = {
   engine: /^(?:\w*Engine(?: \| undefined)?|string|\{ readonly bytesWritten: number \})$/,
   duckdb: /^DuckDb(?: \| undefined)?$/,
   program: /^(?:ExportProgram|readonly string\[\])$/,
-  order: /^(?:Order|OrderTerms|\{ readonly first: .*\})$/,
+  order: /^(?:Order|OrderTerms|\{ readonly firstDay: .*\})$/,
 };
 /** The only name of a value of this type. */
 const NOUN_OF: Readonly<Record<string, string>> = {

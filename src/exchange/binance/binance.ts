@@ -142,7 +142,7 @@ async function infoOf(
   } catch (error) {
     if (copy === undefined || !isNoAnswer(error)) throw error;
     observer.warn(
-      `exchangeInfo of ${new URL(url).host} is not available (${error.message}): its copy of ${agoText(copy.at, nowMs)} is used; later listings and delistings of symbols are not known`,
+      `exchangeInfo of ${new URL(url).host} is not available (${error.message}): its copy of ${agoText(copy.atMs, nowMs)} is used; later listings and delistings of symbols are not known`,
     );
     return copy.value;
   }

@@ -70,7 +70,7 @@ export class Spread {
     const usable = this.#lanes.filter((lane) => !tried.has(lane) && lane.isUsable);
     const pauses = await Promise.all(usable.map((lane) => lane.pauseMs(request)));
     const found = usable
-      .map((lane, at) => ({ lane, pauseMs: pauses[at] ?? 0 }))
+      .map((lane, index) => ({ lane, pauseMs: pauses[index] ?? 0 }))
       // While the pauses were read, another request may have taken the probe.
       .filter(({ lane, pauseMs }) => lane.isUsable && (!atOnce || pauseMs === 0))
       .sort(

@@ -1,7 +1,7 @@
 /** The owner of ioredis, an optional package: loads it on first use, connects, and checks that the server is one that the program can use. */
 import type { Redis } from 'ioredis';
 import { CryptodlError } from '../../model/errors.js';
-import { loadOptional } from '../../model/optional-package.js';
+import { loadOptional } from '../../files/optional-package.js';
 import { redisProblem, refusedServer, shownRedis } from './redis-errors.js';
 
 /**

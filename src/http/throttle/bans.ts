@@ -30,7 +30,7 @@ export class Bans {
   readonly #files: BanFiles;
   /** Ends after the last recorded ban. */
   #written: Promise<unknown> = Promise.resolve();
-  #known: { readonly at: number; readonly bans: Promise<BansByPlace> } | undefined;
+  #known: { readonly readAtMs: number; readonly bans: Promise<BansByPlace> } | undefined;
 
   constructor(private readonly options: BansOptions) {
     this.#files = new BanFiles(options.folder, options.warn);
@@ -42,10 +42,10 @@ export class Bans {
     const now = this.options.clock.now();
     for (const place of places) {
       const ban = bans[place];
-      if (ban === undefined || ban.until <= now) continue;
+      if (ban === undefined || ban.untilMs <= now) continue;
       throw new CryptodlError(
         'wait-too-long',
-        `${ban.why}: no request is sent before ${instantText(ban.until)} UTC`,
+        `${ban.why}: no request is sent before ${instantText(ban.untilMs)} UTC`,
         {
           hint: `try again after that; if the ban is a mistake, remove it with cryptodl doctor --clear-bans ${hostOfPlace(place)}${this.options.group === undefined ? '' : ` --egress-group ${this.options.group.state.name} and your --redis`}`,
         },
@@ -56,23 +56,23 @@ export class Bans {
   /** All current bans, by place. */
   async current(): Promise<ReadonlyMap<string, Ban>> {
     const now = this.options.clock.now();
-    return new Map(Object.entries(await this.#all()).filter(([, { until }]) => until > now));
+    return new Map(Object.entries(await this.#all()).filter(([, { untilMs }]) => untilMs > now));
   }
 
   /** Milliseconds that are left of the ban of a place, also of a ban that another run has recorded meanwhile; 0 without a ban. */
   async leftMs(place: string): Promise<number> {
     const { clock, group } = this.options;
     const now = clock.monotonic();
-    if (this.#known === undefined || now - this.#known.at >= READ_EVERY_MS)
-      this.#known = { at: now, bans: this.#files.all() };
-    const { until = 0 } = (await this.#known.bans)[place] ?? {};
+    if (this.#known === undefined || now - this.#known.readAtMs >= READ_EVERY_MS)
+      this.#known = { readAtMs: now, bans: this.#files.all() };
+    const { untilMs = 0 } = (await this.#known.bans)[place] ?? {};
     await group?.opened();
-    return Math.max(0, Math.max(until, this.#ofGroup()[place]?.until ?? 0) - clock.now());
+    return Math.max(0, Math.max(untilMs, this.#ofGroup()[place]?.untilMs ?? 0) - clock.now());
   }
 
   /** Records a ban. A shorter ban does not end a longer one. The file is written in the background; see `written`. */
   record(place: string, ban: Ban): void {
-    const told = this.options.group?.ban(place, ban.until - this.options.clock.now(), ban.why);
+    const told = this.options.group?.ban(place, ban.untilMs - this.options.clock.now(), ban.why);
     this.#written = this.#written
       .then(() => this.#files.write(place, ban, this.options.clock.now()))
       .then(() => told);
@@ -98,7 +98,7 @@ export class Bans {
     await this.options.group?.opened();
     const bans: Record<string, Ban> = { ...(await this.#files.all()) };
     for (const [place, ban] of Object.entries(this.#ofGroup()))
-      if (ban.until > (bans[place]?.until ?? 0)) bans[place] = ban;
+      if (ban.untilMs > (bans[place]?.untilMs ?? 0)) bans[place] = ban;
     return bans;
   }
 
@@ -106,7 +106,7 @@ export class Bans {
     const offsetMs = this.options.clock.now() - this.options.clock.monotonic();
     const bans = this.options.group?.bans ?? [];
     return Object.fromEntries(
-      bans.map(({ place, untilMs, why }) => [place, { until: untilMs + offsetMs, why }]),
+      bans.map(({ place, untilMs, why }) => [place, { untilMs: untilMs + offsetMs, why }]),
     );
   }
 }
@@ -124,8 +124,8 @@ const hostOfPlace = (place: string): string => place.slice(place.indexOf(' ') + 
 // never replaces a long one. A run works without them: a file that cannot be used is a warning.
 
 interface Ban {
-  /** End of the ban, in epoch milliseconds. */
-  readonly until: number;
+  /** Epoch milliseconds; `until` in the file. */
+  readonly untilMs: number;
   readonly why: string;
 }
 
@@ -153,7 +153,7 @@ class BanFiles {
   async all(): Promise<Record<string, Ban>> {
     const bans: Record<string, Ban> = {};
     for (const { place, ban } of await this.#stored())
-      if (ban.until > (bans[place]?.until ?? Number.NEGATIVE_INFINITY)) bans[place] = ban;
+      if (ban.untilMs > (bans[place]?.untilMs ?? Number.NEGATIVE_INFINITY)) bans[place] = ban;
     return bans;
   }
 
@@ -171,11 +171,11 @@ class BanFiles {
   /** The ban of a file; none if the file was removed meanwhile, or has other content. */
   async #read(file: string): Promise<StoredBan[]> {
     try {
-      const { place, until, why } = fieldsOf(parseJson(await readFile(file, 'utf8')));
+      const { place, until: untilMs, why } = fieldsOf(parseJson(await readFile(file, 'utf8')));
       // A number beyond the dates of JavaScript is no time.
-      const isTime = typeof until === 'number' && !Number.isNaN(new Date(until).getTime());
+      const isTime = typeof untilMs === 'number' && !Number.isNaN(new Date(untilMs).getTime());
       if (typeof place === 'string' && isTime && typeof why === 'string')
-        return [{ file, place, ban: { until, why } }];
+        return [{ file, place, ban: { untilMs, why } }];
       this.#warnOnce(`${file} is not a ban, and not used`);
     } catch (error) {
       if (errnoOf(error) !== 'ENOENT') this.#warnOnce(`${file} cannot be read`, error);
@@ -188,13 +188,13 @@ class BanFiles {
     return this.#change(async () => {
       const stored = await this.#stored();
       const ofPlace = stored.filter((other) => other.place === place);
-      if (ofPlace.some((other) => other.ban.until >= ban.until)) return;
+      if (ofPlace.some((other) => other.ban.untilMs >= ban.untilMs)) return;
       await makeFolder(this.#folder);
-      const path = join(this.#folder, `${encodeURIComponent(place)}-${ban.until}${ENDING}`);
+      const path = join(this.#folder, `${encodeURIComponent(place)}-${ban.untilMs}${ENDING}`);
       const staged = await stagedBeside(path);
-      await writeFile(staged, JSON.stringify({ place, ...ban }));
+      await writeFile(staged, JSON.stringify({ place, until: ban.untilMs, why: ban.why }));
       await rename(staged, path);
-      const over = stored.filter((other) => other.ban.until <= nowMs);
+      const over = stored.filter((other) => other.ban.untilMs <= nowMs);
       await Promise.all([...over, ...ofPlace].map(({ file }) => rm(file, { force: true })));
     });
   }

@@ -27,7 +27,7 @@ export class GroupCount implements WindowCount {
   /** Permits that this program took without Redis, and that Redis does not know yet. */
   #alone = 0;
   isAsking = false;
-  #refused: { readonly until: number; readonly weight: number; readonly isFull: boolean } | undefined;
+  #refused: { readonly untilMs: number; readonly weight: number; readonly isFull: boolean } | undefined;
 
   constructor(
     private readonly group: EgressGroup,
@@ -54,19 +54,19 @@ export class GroupCount implements WindowCount {
     return window === this.#window.window && this.#held >= weight;
   }
 
-  take(window: number, weight: number, { permits, windowMs }: Budget, at: number): number {
+  take(window: number, weight: number, { permits, windowMs }: Budget, elapsedMs: number): number {
     this.#enter(window, windowMs);
     const now = this.clock.monotonic();
-    const { aloneFrom } = this.group;
-    if (aloneFrom !== undefined) return this.#takeAlone(weight, permits, now - at >= aloneFrom);
+    const { aloneFromMs } = this.group;
+    if (aloneFromMs !== undefined) return this.#takeAlone(weight, permits, now - elapsedMs >= aloneFromMs);
     if (this.#held >= weight) {
       this.#held -= weight;
       return 0;
     }
     if (this.isAsking || !this.group.isJoined) return ANSWER_MS;
     const refused = this.#refused;
-    if (refused !== undefined && now < refused.until && weight >= refused.weight)
-      return refused.isFull ? Infinity : refused.until - now;
+    if (refused !== undefined && now < refused.untilMs && weight >= refused.weight)
+      return refused.isFull ? Infinity : refused.untilMs - now;
     void this.#ask(weight, permits);
     return ANSWER_MS;
   }
@@ -124,7 +124,7 @@ export class GroupCount implements WindowCount {
         if (result === 'taken') this.#held += asked;
         else {
           const isFull = result === 'full';
-          this.#refused = { until: this.clock.monotonic() + (isFull ? FULL_MS : SOON_MS), weight, isFull };
+          this.#refused = { untilMs: this.clock.monotonic() + (isFull ? FULL_MS : SOON_MS), weight, isFull };
         }
       }
     } catch {

@@ -61,7 +61,7 @@ export class EgressGroup {
   #untold: readonly GroupBan[] = [];
   /** Time of Redis minus monotonic time of this machine; undefined before the first answer. */
   offsetMs: number | undefined;
-  #lost: { readonly at: number; readonly problem: CryptodlError } | undefined;
+  #lost: { readonly atMs: number; readonly problem: CryptodlError } | undefined;
   /** The server will never accept this program. */
   #refusal: CryptodlError | undefined;
   #beat: Timer | undefined;
@@ -109,8 +109,8 @@ export class EgressGroup {
   }
 
   /** The monotonic time from which this program takes its share alone; undefined while Redis is used. Before it, the others do not know of the loss. */
-  get aloneFrom(): number | undefined {
-    return this.#lost && this.#lost.at + MISSING_MS;
+  get aloneFromMs(): number | undefined {
+    return this.#lost && this.#lost.atMs + MISSING_MS;
   }
 
   /** Each call tells the window of the counter: a Redis that has lost its data gets them from the members. */
@@ -231,7 +231,7 @@ export class EgressGroup {
     // ioredis names the reason of a lost connection only in its events.
     const isVague = /writeable|closed/.test(String(error));
     const problem = isVague ? this.#connection.problem() : redisProblem(address, error);
-    this.#lost = { at: clock.monotonic(), problem };
+    this.#lost = { atMs: clock.monotonic(), problem };
     // Redis may lose its data before it answers again.
     this.#untold = [...this.#untold, ...this.bans];
     if (this.#members === 0 && problem.code === 'redis-refused') {

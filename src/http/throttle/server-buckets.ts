@@ -91,7 +91,7 @@ const SLOW_FROM = 0.8;
  */
 export class WindowMeter implements Meter {
   #window = Number.NaN;
-  #slowFrom: number | undefined;
+  #slowFromMs: number | undefined;
 
   constructor(
     /** The exchange may tell a new one. */
@@ -116,7 +116,7 @@ export class WindowMeter implements Meter {
 
   take(weight: number, nowMs: number): number {
     const { permits, windowMs } = this.budget;
-    const { window, at, leftMs, isSure } = this.#enter(nowMs);
+    const { window, elapsedMs, leftMs, isSure } = this.#enter(nowMs);
     // Near the boundary of a window, it is unknown in which window the server will count the request.
     if (!isSure) return leftMs;
     const used = this.count.used(window);
@@ -124,12 +124,12 @@ export class WindowMeter implements Meter {
     const isSlow = used + weight > slow && used + weight <= permits && !this.count.holds?.(window, weight);
     // The first request of a window never waits here. Otherwise a heavy request would never be sent.
     if (isSlow && used > 0) {
-      this.#slowFrom ??= at;
+      this.#slowFromMs ??= elapsedMs;
       const share = (used + weight - slow) / (permits - slow);
-      const dueAt = this.#slowFrom + share * (windowMs - this.#slowFrom);
-      if (dueAt > at && dueAt < windowMs) return dueAt - at;
+      const dueMs = this.#slowFromMs + share * (windowMs - this.#slowFromMs);
+      if (dueMs > elapsedMs && dueMs < windowMs) return dueMs - elapsedMs;
     }
-    const delayMs = this.count.take(window, weight, this.budget, at);
+    const delayMs = this.count.take(window, weight, this.budget, elapsedMs);
     return Math.min(delayMs, leftMs);
   }
 
@@ -153,19 +153,20 @@ export class WindowMeter implements Meter {
   }
 
   /**
-   * The current window by the earliest possible time of the server: `at` is the milliseconds since its beginning, `leftMs` those
-   * until its end. `isSure`: the latest possible time of the server lies in the same window.
+   * The current window by the earliest possible time of the server, `elapsedMs` after its beginning and `leftMs` before its end.
+   * `isSure`: the latest possible time of the server lies in the same window.
    */
-  #enter(nowMs: number): { window: number; at: number; leftMs: number; isSure: boolean } {
+  #enter(nowMs: number): { window: number; elapsedMs: number; leftMs: number; isSure: boolean } {
     const { windowMs } = this.budget;
     const { fromMs, toMs } = this.serverTime(nowMs);
     const window = Math.floor(fromMs / windowMs);
     if (window !== this.#window) {
       this.#window = window;
-      this.#slowFrom = undefined;
+      this.#slowFromMs = undefined;
     }
-    const at = fromMs - window * windowMs;
-    return { window, at, leftMs: windowMs - at, isSure: Math.floor(toMs / windowMs) === window };
+    const elapsedMs = fromMs - window * windowMs;
+    const isSure = Math.floor(toMs / windowMs) === window;
+    return { window, elapsedMs, leftMs: windowMs - elapsedMs, isSure };
   }
 }
 
@@ -192,9 +193,9 @@ export class ServerClock {
   constructor(private readonly localOffsetMs: () => number) {}
 
   /** `dateMs`: the `Date` header; the other two are times of the monotonic clock. */
-  onAnswer(dateMs: number, sentAtMs: number, receivedAt: number): void {
-    if (receivedAt - sentAtMs > SLOWEST_MS) return;
-    const least = dateMs - receivedAt;
+  onAnswer(dateMs: number, sentAtMs: number, receivedAtMs: number): void {
+    if (receivedAtMs - sentAtMs > SLOWEST_MS) return;
+    const least = dateMs - receivedAtMs;
     const most = dateMs + SECOND_MS - sentAtMs;
     this.#leastMs = Math.max(this.#leastMs, least);
     this.#mostMs = Math.min(this.#mostMs, most);

@@ -145,8 +145,8 @@ export class Throttle {
 
   #recordBan(bucket: string, url: string, why: string, delayMs: number): void {
     const { clock, bans, hosts, via } = this.setup;
-    const until = clock.now() + delayMs;
-    for (const kin of hosts.bannedWith(url)) bans.record(banKey(bucket, kin, via), { until, why });
+    const untilMs = clock.now() + delayMs;
+    for (const kin of hosts.bannedWith(url)) bans.record(banKey(bucket, kin, via), { untilMs, why });
   }
 
   /** Undefined for the buckets of REST, because a wait for its limits is usual. */

@@ -14,9 +14,9 @@ export interface WindowCount {
   used(window: number): number;
   /**
    * Takes `weight` permits and returns 0 if the window then has at most those of the budget. Otherwise returns the milliseconds
-   * before the next attempt can succeed; Infinity: not in this window. `at`: milliseconds since the window began.
+   * before the next attempt can succeed; Infinity: not in this window. `elapsedMs`: since the window began.
    */
-  take(window: number, weight: number, budget: Budget, at: number): number;
+  take(window: number, weight: number, budget: Budget, elapsedMs: number): number;
   /** Whether the permits for such a request were taken for this process, and wait for it. */
   holds?(window: number, weight: number): boolean;
   /** Whether another program is being asked; `onChange` tells of its answer. */

@@ -94,7 +94,7 @@ export interface Answer {
   /** The beginning of the body. */
   readonly head: string;
   /** Time of this machine, in epoch milliseconds. */
-  readonly receivedAt: number;
+  readonly receivedAtMs: number;
 }
 
 /** The refusal of an exchange, read from the status and the start of the body. */
@@ -144,10 +144,10 @@ export function statusError(
 }
 
 /** The longer of the waits that header and body ask for, in milliseconds; if they ask for none, `leastMs`. */
-function limitMs({ headers, receivedAt }: Answer, { untilMs = 0, leastMs }: Refusal): number | undefined {
+function limitMs({ headers, receivedAtMs }: Answer, { untilMs = 0, leastMs }: Refusal): number | undefined {
   const serverNow = Date.parse(headers['date'] ?? '');
   // `untilMs` is compared with the `Date` header, which has whole seconds; without that header, with the clock of this machine.
-  const now = Number.isNaN(serverNow) ? receivedAt : serverNow;
+  const now = Number.isNaN(serverNow) ? receivedAtMs : serverNow;
   const waits = [retryAfterMs(headers) ?? 0, untilMs - now + 1000].filter((ms) => ms > 0);
   return waits.length > 0 ? Math.max(...waits) : leastMs;
 }

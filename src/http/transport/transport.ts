@@ -205,7 +205,7 @@ class AttemptHandler implements Dispatcher.DispatchHandler {
       status: this.#status,
       headers: this.#headers,
       head: this.#hasObject() ? '' : this.#sink.text,
-      receivedAt: this.options.clock.now(),
+      receivedAtMs: this.options.clock.now(),
     };
     const known = this.#knownStatus();
     const status = known ?? (this.#status === 404 ? 404 : 200);

@@ -36,12 +36,12 @@ export const isMissing = (reason: GapReason): boolean => !NOT_EXPECTED.has(reaso
 export interface SeriesFacts {
   readonly absences: Absences;
   /** First day of the dataset, and the day after its last. */
-  readonly first?: number;
-  readonly end?: number | undefined;
+  readonly firstDay?: number;
+  readonly endDay?: number | undefined;
   /** The days of the first row, and after the last row, of the held objects. */
-  readonly rows?: { readonly first: number; readonly end: number };
+  readonly rows?: { readonly firstDay: number; readonly endDay: number };
   /** The time of the first held row of the series, in seconds; NaN without one. */
-  readonly firstRow?: number;
+  readonly firstRowSeconds?: number;
   /** First day of the current month, for datasets that are published by month. */
   readonly currentMonth?: number | undefined;
   /** The error codes of days that the last failure report names. */
@@ -93,11 +93,11 @@ export function absentDays(held: Spans, from: number, to: number, facts: SeriesF
 
 /** Returns a function that gives the reason for a day that is not held, or on which the first or last object of a series lacks rows. */
 export function reasons(held: Spans, known: SeriesFacts): (day: number) => DayReason {
-  const { absences, first = -Infinity, end = Infinity, currentMonth = Infinity, today = -Infinity } = known;
-  const { reported } = known;
-  const rows = known.rows ?? { first: -Infinity, end: Infinity };
-  const firstHeld = held.length === 0 ? Infinity : Math.max(at(held, 0), rows.first);
-  const lastHeld = held.length === 0 ? -Infinity : Math.min(at(held, held.length - 1), rows.end);
+  const { absences, reported, firstDay = -Infinity, endDay = Infinity } = known;
+  const { currentMonth = Infinity, today = -Infinity } = known;
+  const rows = known.rows ?? { firstDay: -Infinity, endDay: Infinity };
+  const firstHeld = held.length === 0 ? Infinity : Math.max(at(held, 0), rows.firstDay);
+  const lastHeld = held.length === 0 ? -Infinity : Math.min(at(held, held.length - 1), rows.endDay);
   const isLost = ({ reason, rest }: Absence): boolean =>
     known.asksRest === true && reason === 'before-history' && rest === undefined;
   const { before, after } = outerReasons(absences, firstHeld, lastHeld, isLost);
@@ -129,8 +129,8 @@ export function reasons(held: Spans, known: SeriesFacts): (day: number) => DayRe
     }
     if (before !== undefined && day < before.to) return before.known;
     if (isAfterEnd) return after.known;
-    if (day < first) return { reason: 'before-history' };
-    if (day >= end) return { reason: 'dataset-ended' };
+    if (day < firstDay) return { reason: 'before-history' };
+    if (day >= endDay) return { reason: 'dataset-ended' };
     if (day >= currentMonth) return { reason: 'not-published-yet' };
     const ofReport = reported?.get(day);
     if (ofReport !== undefined) return { reason: `failed:${ofReport}` };

@@ -9,7 +9,7 @@ import { DoubtSums, type Doubts } from './doubts.js';
 import { ExcusedAmounts } from './gap-texts.js';
 import { percentOf, amountsText, heldPercentText, unitOf } from './series-table.js';
 
-export interface CoverageSummary extends Doubts {
+export interface CoverageTotals extends Doubts {
   /** Series, once for each format. */
   readonly series: number;
   /** Series that lack data. */
@@ -55,7 +55,7 @@ export class CoverageCounts {
   }
 
   /** The last object of `--json`. */
-  record(): CoverageSummary {
+  record(): CoverageTotals {
     const { skipped, refused, below } = this;
     return {
       series: this.#series,

@@ -64,7 +64,7 @@ export function cutStretches(
           ({ day }) => !isIdle(day - 1) && !isIdle(day + 1) && !cutDays.has(day),
         )
       : [];
-  return [...cut, ...thin].sort((a, b) => a.from - b.from);
+  return [...cut, ...thin].sort((a, b) => a.fromMs - b.fromMs);
 }
 
 /** Days with few rows compared with the near days. Each is one stretch, because the times of the missing rows are not known. */
@@ -73,7 +73,7 @@ function thinDays(days: ReadonlyMap<number, DayTimes>, dayStart: DayStart): Empt
     const near = nearDays(day, days).map((one) => one.rows);
     const median = near.toSorted((a, b) => a - b)[Math.floor(near.length / 2)] ?? 0;
     if (near.length < FEWEST_NEAR_DAYS || rows >= STEADY_SHARE * median) return [];
-    return [{ day, at: 'within', from: startOfDay(day, dayStart), to: startOfDay(day + 1, dayStart) }];
+    return [{ day, at: 'within', fromMs: startOfDay(day, dayStart), toMs: startOfDay(day + 1, dayStart) }];
   });
 }
 
@@ -89,14 +89,14 @@ function nearDays(day: number, days: ReadonlyMap<number, DayTimes>): DayTimes[] 
 const midnightOf = ({ day, at }: EmptyStretch): number => (at === 'begin' ? day : day + 1);
 
 function isUnusual(
-  { day, at, from, to }: EmptyStretch,
+  { day, at, fromMs, toMs }: EmptyStretch,
   days: ReadonlyMap<number, DayTimes>,
   dayStart: DayStart,
 ): boolean {
   const near = nearDays(day, days);
   const short = near.filter((times) => {
     const stretch = stretchAt(times, at, dayStart);
-    return (stretch.to - stretch.from) * LONG_TO_SHORT <= to - from;
+    return (stretch.toMs - stretch.fromMs) * LONG_TO_SHORT <= toMs - fromMs;
   });
   return near.length >= FEWEST_NEAR_DAYS && short.length * 2 > near.length;
 }
@@ -165,11 +165,11 @@ function seamsOf(
     if (ids === 0 || endsWithGap(before, dayStart)) continue;
     const tail = stretchAt(timesOf(day - 1, before.facts), 'end', dayStart);
     const head = stretchAt(timesOf(day, facts), 'begin', dayStart);
-    const longer = head.to - head.from > tail.to - tail.from ? head : tail;
-    const long = [tail, head].filter(({ from, to }) => isLongStretch(to - from));
+    const longer = head.toMs - head.fromMs > tail.toMs - tail.fromMs ? head : tail;
+    const long = [tail, head].filter(({ fromMs, toMs }) => isLongStretch(toMs - fromMs));
     for (const stretch of long.length > 1 ? long : [longer])
       // Not empty, also if the first row is at midnight.
-      missing.push({ ...stretch, to: Math.max(stretch.to, stretch.from + 1), lacksIds: true });
+      missing.push({ ...stretch, toMs: Math.max(stretch.toMs, stretch.fromMs + 1), lacksIds: true });
   }
   return { missing, decided };
 }

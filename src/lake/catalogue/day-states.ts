@@ -77,8 +77,8 @@ export interface SeriesStates extends Amounts {
   /** Number of objects that were replaced by a later revision. */
   readonly revisions: number;
   /** Time of the first row, ISO 8601. */
-  readonly first: string | undefined;
-  readonly last: string | undefined;
+  readonly firstInstant: string | undefined;
+  readonly lastInstant: string | undefined;
   /** In order of time. Neighbouring gaps of one reason and evidence are joined, except loose ones. Includes gaps in which no data is expected. */
   readonly gaps: readonly Gap[];
   /** Rows (or days) of gaps in which no data is expected. */
@@ -178,7 +178,7 @@ function countsOf(objects: readonly HeldSpan[]) {
     if (facts.first !== undefined && (first === undefined || facts.first < first)) first = facts.first;
     if (facts.last !== undefined && (last === undefined || facts.last > last)) last = facts.last;
   }
-  return { objects: objects.length, restObjects, rows, duplicates, first, last };
+  return { objects: objects.length, restObjects, rows, duplicates, firstInstant: first, lastInstant: last };
 }
 
 function amountsOf(

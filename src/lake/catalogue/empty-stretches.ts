@@ -18,8 +18,8 @@ export interface DayRows extends Pick<ObjectLine, 'rows' | 'first' | 'last'> {
 export interface EmptyStretch {
   readonly day: number;
   readonly at: 'begin' | 'end' | 'within';
-  readonly from: number;
-  readonly to: number;
+  readonly fromMs: number;
+  readonly toMs: number;
   /** Ids are missing at its midnight. Undefined for a stretch that was found by times or by few rows. */
   readonly lacksIds?: true;
 }
@@ -46,10 +46,10 @@ export function timesOf(day: number, { rows = 0, first = '', last = '' }: Omit<D
 export function longOf(times: DayTimes, dayStart: DayStart): EmptyStretch[] {
   const [begin, end] = [stretchAt(times, 'begin', dayStart), stretchAt(times, 'end', dayStart)];
   // Without a division by the mean time between rows, which may be 0.
-  const isLong = ({ from, to }: EmptyStretch): boolean =>
+  const isLong = ({ fromMs, toMs }: EmptyStretch): boolean =>
     times.rows > 1 &&
-    isLongStretch(to - from) &&
-    (to - from) * (times.rows - 1) >= FEWEST_EXPECTED_ROWS * (times.lastMs - times.firstMs);
+    isLongStretch(toMs - fromMs) &&
+    (toMs - fromMs) * (times.rows - 1) >= FEWEST_EXPECTED_ROWS * (times.lastMs - times.firstMs);
   return [begin, end].filter(isLong);
 }
 
@@ -60,11 +60,11 @@ export function silentStretches(
 ): EmptyStretch[] {
   if (ids !== undefined) return [];
   return gaps.flatMap(([start, until]) => {
-    const [from, to] = [Date.parse(start), Date.parse(until)];
-    const day = dayOf(from, dayStart);
-    if (to - from >= DAY_MS) return [];
-    const isEnd = to === startOfDay(day + 1, dayStart);
-    return [{ day, at: from === startOfDay(day, dayStart) ? 'begin' : isEnd ? 'end' : 'within', from, to }];
+    const [fromMs, toMs] = [Date.parse(start), Date.parse(until)];
+    const day = dayOf(fromMs, dayStart);
+    if (toMs - fromMs >= DAY_MS) return [];
+    const inDay = toMs === startOfDay(day + 1, dayStart) ? 'end' : 'within';
+    return [{ day, at: fromMs === startOfDay(day, dayStart) ? 'begin' : inDay, fromMs, toMs }];
   });
 }
 
@@ -72,7 +72,7 @@ export function silentStretches(
 export function silentSides({ facts, from, to }: HeldSpan, dayStart: DayStart): EmptyStretch[] {
   return (facts.ids?.silent ?? [])
     .map((at) => stretchAt(timesOf(at === 'begin' ? from : to - 1, facts), at, dayStart))
-    .filter((stretch) => stretch.to - stretch.from < DAY_MS);
+    .filter((stretch) => stretch.toMs - stretch.fromMs < DAY_MS);
 }
 
 /** The time of a day before its first or after its last row. */
@@ -82,6 +82,6 @@ export function stretchAt(
   dayStart: DayStart,
 ): EmptyStretch {
   return at === 'begin'
-    ? { day, at, from: startOfDay(day, dayStart), to: firstMs }
-    : { day, at, from: lastMs, to: startOfDay(day + 1, dayStart) };
+    ? { day, at, fromMs: startOfDay(day, dayStart), toMs: firstMs }
+    : { day, at, fromMs: lastMs, toMs: startOfDay(day + 1, dayStart) };
 }

@@ -39,7 +39,7 @@ export function gapsOf(
     if (end - start < Math.max(1, seconds / 2 - 1)) return;
     if (isMissing(of.reason) && !bars.opensIn(Math.ceil(start / DAY_SECONDS), end / DAY_SECONDS)) return;
     const amount = Math.max(1, Math.round((end - start) / seconds));
-    gaps.push({ ...of, from: start, to: end, state, amount, isMissing: isMissing(of.reason) });
+    gaps.push({ ...of, fromSeconds: start, toSeconds: end, state, amount, isMissing: isMissing(of.reason) });
   };
   const addDays = (days: Spans, of: Parameters<Add>[2]): void => {
     let left = days;
@@ -69,13 +69,13 @@ export function gapsOf(
   if (part.rowSeconds !== undefined) gaps.push(...looseGaps(current, part, part.rowSeconds));
   const isCurrent = ({ day }: EmptyStretch): boolean => !old.some((one) => one.from <= day && day < one.to);
   gaps.push(...cutGaps(cutsOf(held, part).filter(isCurrent), short, part));
-  const sorted = gaps.sort((a, b) => a.from - b.from || a.to - b.to);
+  const sorted = gaps.sort((a, b) => a.fromSeconds - b.fromSeconds || a.toSeconds - b.toSeconds);
   return joined(sorted.map((gap) => withCadence(gap, within)));
 }
 
 function withCadence(gap: Gap, within: readonly HeldSpan[]): Gap {
   const isIn = ({ from, to }: HeldSpan): boolean =>
-    from * DAY_SECONDS <= gap.from && gap.from < to * DAY_SECONDS;
+    from * DAY_SECONDS <= gap.fromSeconds && gap.fromSeconds < to * DAY_SECONDS;
   const isOfMonth = gap.state === 'short' && within.find(isIn)?.facts.cadence === 'monthly';
   return isOfMonth ? { ...gap, isOfMonth } : gap;
 }
@@ -100,9 +100,9 @@ function joined(gaps: readonly Gap[]): Gap[] {
   const all: Gap[] = [];
   for (const gap of gaps) {
     const last = all.at(-1);
-    const isSame = last?.to === gap.from && EQUAL.every((name) => last[name] === gap[name]);
+    const isSame = last?.toSeconds === gap.fromSeconds && EQUAL.every((name) => last[name] === gap[name]);
     if (isSame && last.isLoose === undefined && gap.isLoose === undefined)
-      all[all.length - 1] = { ...last, to: gap.to, amount: last.amount + gap.amount };
+      all[all.length - 1] = { ...last, toSeconds: gap.toSeconds, amount: last.amount + gap.amount };
     else all.push(gap);
   }
   return all;
@@ -122,7 +122,7 @@ function addRows(objects: readonly HeldSpan[], part: Part, add: Add): Spans {
     const spans = isWhole ? named.slice(0, -2) : named;
     if (spans.length === 0) continue;
     if (unfetchedTime(object, part).length > 0)
-      edges.push({ from: at(spans, 0), to: at(spans, 1), reason: 'not-fetched' });
+      edges.push({ fromSeconds: at(spans, 0), toSeconds: at(spans, 1), reason: 'not-fetched' });
     for (const second of spans) located.push(second);
     if (seconds !== undefined && known.isWholeInRest === true)
       notInRest.push(...gapsOfBoth(object, known.absences, spans, dayStartSeconds));
@@ -131,12 +131,12 @@ function addRows(objects: readonly HeldSpan[], part: Part, add: Add): Spans {
   const gaps = intersect(union(located), [part.from * DAY_SECONDS, part.to * DAY_SECONDS]);
   if (gaps.length === 0) return gaps;
   edges.unshift(...edgesOf(part, gaps), ...pausesOf(part, gaps));
-  edges.sort((a, b) => a.from - b.from);
-  for (const { from, to, ...of } of edges)
-    add([from, to], of.reason === 'not-fetched' ? 'unasked' : 'absent', of);
+  edges.sort((a, b) => a.fromSeconds - b.fromSeconds);
+  for (const { fromSeconds, toSeconds, ...of } of edges)
+    add([fromSeconds, toSeconds], of.reason === 'not-fetched' ? 'unasked' : 'absent', of);
   const left = subtract(
     gaps,
-    edges.flatMap(({ from, to }) => [from, to]),
+    edges.flatMap(({ fromSeconds, toSeconds }) => [fromSeconds, toSeconds]),
   );
   let inner: Spans = seconds === undefined ? inWholeRows(left, DAY_SECONDS) : left;
   // Without a fixed number of rows, gaps are days, and a halt of hours does not explain them.
@@ -163,8 +163,8 @@ function looseGaps(objects: readonly HeldSpan[], part: Part, seconds: number): G
     const amount = Math.round((unknown * overlap(from, to, part.from, part.to)) / (to - from));
     if (amount === 0) continue;
     const span = {
-      from: Math.max(from, part.from) * DAY_SECONDS,
-      to: Math.min(to, part.to) * DAY_SECONDS,
+      fromSeconds: Math.max(from, part.from) * DAY_SECONDS,
+      toSeconds: Math.min(to, part.to) * DAY_SECONDS,
     };
     loose.push({ ...span, state: 'short', reason: 'unexplained', amount, isMissing: true, isLoose: true });
   }
@@ -175,20 +175,20 @@ function looseGaps(objects: readonly HeldSpan[], part: Part, seconds: number): G
 function cutGaps(cuts: readonly EmptyStretch[], short: Spans, { dayStartSeconds, halts }: Part): Gap[] {
   const placed = cuts.map((cut) => ({
     ...cut,
-    from: cut.from / 1000 - dayStartSeconds,
-    to: cut.to / 1000 - dayStartSeconds,
+    fromSeconds: cut.fromMs / 1000 - dayStartSeconds,
+    toSeconds: cut.toMs / 1000 - dayStartSeconds,
   }));
-  const unexplained = placed.filter(({ from, to, lacksIds }) => {
+  const unexplained = placed.filter(({ fromSeconds, toSeconds, lacksIds }) => {
     // A halt does not explain missing ids.
     if (lacksIds === true) return true;
-    const left = totalOf(subtract([from, to], halts));
-    return left === to - from || isLongStretch(left * 1000);
+    const left = totalOf(subtract([fromSeconds, toSeconds], halts));
+    return left === toSeconds - fromSeconds || isLongStretch(left * 1000);
   });
   const isCounted = (day: number): boolean =>
     intersect([day * DAY_SECONDS, (day + 1) * DAY_SECONDS], short).length > 0;
-  return unexplained.map(({ day, from, to }, index) => ({
-    from: Math.floor(from),
-    to: Math.ceil(to),
+  return unexplained.map(({ day, fromSeconds, toSeconds }, index) => ({
+    fromSeconds: Math.floor(fromSeconds),
+    toSeconds: Math.ceil(toSeconds),
     state: 'short',
     reason: 'cut',
     amount: unexplained[index - 1]?.day === day || isCounted(day) ? 0 : 1,

@@ -22,7 +22,7 @@ export interface Part {
 
 export const hasEnded = (after: GapReason): boolean => after === 'delisted' || after === 'dataset-ended';
 
-export type Edge = Pick<Gap, 'from' | 'to' | 'reason' | 'evidence'>;
+export type Edge = Pick<Gap, 'fromSeconds' | 'toSeconds' | 'reason' | 'evidence'>;
 
 /** Parts of gaps within held days that lie before the listing or after the end of the series: the first and the last day may be cut at any time. */
 export function edgesOf({ heldDays, known, to: heldTo, bars }: Part, gaps: Spans): Edge[] {
@@ -30,18 +30,20 @@ export function edgesOf({ heldDays, known, to: heldTo, bars }: Part, gaps: Spans
   let start = at(heldDays, 0);
   let end = at(heldDays, heldDays.length - 1);
   const edges: Edge[] = [];
-  const first = { from: at(gaps, 0), to: at(gaps, 1), ...reasonOf(start - 1) };
-  if (first.to <= (known.firstRow ?? NaN) && isBeforeStart(first.reason)) {
-    while (start * DAY_SECONDS < first.to && isBeforeStart(reasonOf(start).reason)) start += 1;
+  const first = { fromSeconds: at(gaps, 0), toSeconds: at(gaps, 1), ...reasonOf(start - 1) };
+  if (first.toSeconds <= (known.firstRowSeconds ?? NaN) && isBeforeStart(first.reason)) {
+    while (start * DAY_SECONDS < first.toSeconds && isBeforeStart(reasonOf(start).reason)) start += 1;
     const day = isContradicted(known.absences, start) ? start : bars.firstOf(start);
-    edges.push({ ...first, to: Math.max(first.from, Math.min(first.to, day * DAY_SECONDS)) });
+    const toSeconds = Math.max(first.fromSeconds, Math.min(first.toSeconds, day * DAY_SECONDS));
+    edges.push({ ...first, toSeconds });
   }
-  const last = { from: at(gaps, gaps.length - 2), to: at(gaps, gaps.length - 1), ...reasonOf(end) };
-  const isLate = last.to >= Math.min(end, heldTo) * DAY_SECONDS && edges.length * 2 < gaps.length;
+  const index = gaps.length - 2;
+  const last = { fromSeconds: at(gaps, index), toSeconds: at(gaps, index + 1), ...reasonOf(end) };
+  const isLate = last.toSeconds >= Math.min(end, heldTo) * DAY_SECONDS && edges.length * 2 < gaps.length;
   if (isLate && hasEnded(last.reason)) {
-    while ((end - 1) * DAY_SECONDS > last.from && hasEnded(reasonOf(end - 1).reason)) end -= 1;
+    while ((end - 1) * DAY_SECONDS > last.fromSeconds && hasEnded(reasonOf(end - 1).reason)) end -= 1;
     const day = isContradicted(known.absences, end - 1) ? end : end - 1;
-    edges.push({ ...last, from: Math.max(last.from, day * DAY_SECONDS) });
+    edges.push({ ...last, fromSeconds: Math.max(last.fromSeconds, day * DAY_SECONDS) });
   }
   return edges;
 }
@@ -61,8 +63,8 @@ export function pausesOf({ known: { absences }, bars }: Part, gaps: Spans): Edge
     eachSpan(gaps, (start, until) => {
       if (start <= Math.min(end * DAY_SECONDS, to) && first * DAY_SECONDS <= until)
         edges.push({
-          from: Math.max(start, (first - 1) * DAY_SECONDS),
-          to: Math.min(until, to),
+          fromSeconds: Math.max(start, (first - 1) * DAY_SECONDS),
+          toSeconds: Math.min(until, to),
           reason: 'not-traded',
           evidence: 'archive',
         });

@@ -9,7 +9,7 @@ import { amountInUnit, unitOf } from './series-table.js';
 
 /** The first and the last missing row or day, for example `2024-01-12 … 2024-01-14`. Times of rows are in UTC. */
 export function spanText(
-  { from, to, reason }: Pick<Gap, 'from' | 'to' | 'reason'>,
+  { fromSeconds: from, toSeconds: to, reason }: Pick<Gap, 'fromSeconds' | 'toSeconds' | 'reason'>,
   { rowSeconds = DAY_SECONDS, dayStartSeconds }: Pick<SeriesStates, 'rowSeconds' | 'dayStartSeconds'>,
 ): string {
   const isDays = from % DAY_SECONDS === 0 && to % DAY_SECONDS === 0;
@@ -86,7 +86,7 @@ export class GapGroups {
   }
 
   #addMissing(label: string, { rowSeconds, dayStartSeconds }: Of, gap: Gap): void {
-    const name = `${gap.from} ${gap.to} ${gap.isLoose === true} ${unitOf({ rowSeconds })} ${gap.reason}`;
+    const name = `${gap.fromSeconds} ${gap.toSeconds} ${gap.isLoose === true} ${unitOf({ rowSeconds })} ${gap.reason}`;
     const { labels = [], series = 0, amount = 0 } = this.#groups.get(name) ?? {};
     this.#groups.set(name, {
       ...gap,
@@ -105,7 +105,7 @@ export class GapGroups {
   }
 
   #worst(): [string, GapGroup][] {
-    return [...this.#groups].sort(([, a], [, b]) => b.amount - a.amount || a.from - b.from);
+    return [...this.#groups].sort(([, a], [, b]) => b.amount - a.amount || a.fromSeconds - b.fromSeconds);
   }
 
   /** The worst groups first, and the number of the others. */

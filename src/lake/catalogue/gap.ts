@@ -14,8 +14,8 @@ export type LackState = 'short' | 'absent' | 'unpublished' | 'failed' | 'unasked
 /** A time without data in a series. Between the gaps, the series is `held`. */
 export interface Gap {
   /** `[from, to)` in seconds since the start of day 0 of the exchange. */
-  readonly from: number;
-  readonly to: number;
+  readonly fromSeconds: number;
+  readonly toSeconds: number;
   readonly state: LackState;
   readonly reason: GapReason;
   /** Number of rows, or of days where the expected number of rows is unknown. */

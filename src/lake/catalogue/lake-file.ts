@@ -32,8 +32,8 @@ export interface LakeFile {
   /** Whether several rows may have the same time, in datasets with rows at regular intervals. */
   readonly mayRepeat: boolean;
   /** ISO instants of the first and the last row; undefined without rows. */
-  readonly first: string | undefined;
-  readonly last: string | undefined;
+  readonly firstInstant: string | undefined;
+  readonly lastInstant: string | undefined;
 }
 
 /** The days of a file whose objects were complete when they were fetched. */
@@ -61,8 +61,8 @@ function lakeFile(
     hasRest: lines.some(isFromRest),
     rows: lines.reduce((sum, line) => sum + (line.rows ?? 0), 0),
     mayRepeat: lines.some(({ idConflicts = 0, settings }) => idConflicts > 0 || settings.asPublished),
-    first: lines.flatMap((line) => line.first ?? []).sort()[0],
-    last: lines
+    firstInstant: lines.flatMap((line) => line.first ?? []).sort()[0],
+    lastInstant: lines
       .flatMap((line) => line.last ?? [])
       .sort()
       .at(-1),
@@ -117,12 +117,12 @@ export async function readSeriesFiles(
 async function soundFiles(folder: string, manifest: Manifest): Promise<SeriesFiles> {
   const { chosen, overlapping } = chooseFiles(folder, manifest);
   const sizes = await Promise.all(chosen.map(({ path }) => fileSize(path)));
-  const isSound = ({ bytes }: LakeFile, at: number): boolean => sizes[at] === bytes;
+  const isSound = ({ bytes }: LakeFile, index: number): boolean => sizes[index] === bytes;
   const isEmpty = FORMATS.every((format) => manifest[format].size + manifest[format].dropped().length === 0);
   return {
     isEmpty,
     files: chosen.filter(isSound).sort((a, b) => a.days.from - b.days.from),
-    unsound: chosen.filter((file, at) => !isSound(file, at)).map(({ path }) => path),
+    unsound: chosen.filter((file, index) => !isSound(file, index)).map(({ path }) => path),
     overlapping,
   };
 }

@@ -34,12 +34,13 @@ export function periodsOf(series: Judged, by: CoveragePeriod): PeriodAmounts[] {
   }
   let first = 0;
   for (const gap of gaps) {
-    while ((periods[first]?.end ?? Infinity) <= gap.from) first += 1;
+    const { fromSeconds, toSeconds } = gap;
+    while ((periods[first]?.end ?? Infinity) <= fromSeconds) first += 1;
     for (let i = first; i < periods.length; i += 1) {
       const period = periods[i];
-      if (period === undefined || period.start >= gap.to) break;
+      if (period === undefined || period.start >= toSeconds) break;
       period.gaps.push(gap);
-      const share = overlap(gap.from, gap.to, period.start, period.end) / (gap.to - gap.from);
+      const share = overlap(fromSeconds, toSeconds, period.start, period.end) / (toSeconds - fromSeconds);
       const amount = gap.amount * share;
       if (gap.isMissing) period.missing += amount;
       else period.expected -= amount;

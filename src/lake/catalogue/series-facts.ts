@@ -49,13 +49,13 @@ export function factsOf(
   const firsts = spec.cadences.map((cadence) => spec.spans[cadence]?.first?.from ?? -Infinity);
   const cadences = cadencesOf(spec, interval, held.at(-1)?.facts.settings.cadence);
   const isInRest = asksRest || held.some(({ facts }) => isFromRest(facts));
-  const end = isInRest
+  const endDay = isInRest
     ? undefined
     : (endOfDataset(spec, cadences) ?? (spec.removed ? held.at(-1)?.to : undefined));
   const isMonthlyOnly = !isInRest && spec.cadences.length > 0 && !spec.cadences.includes('daily');
   return {
-    first: firsts.length === 0 ? -Infinity : Math.min(...firsts),
-    end,
+    firstDay: firsts.length === 0 ? -Infinity : Math.min(...firsts),
+    endDay,
     today,
     ...rowsOf(held, spec),
     isWholeInRest: hasWholeHistory(spec),
@@ -67,14 +67,14 @@ export function factsOf(
 }
 
 /** Only monthly objects limit `rows`: they may begin before the listing of their symbol, and end after the end of it. */
-function rowsOf(held: readonly HeldSpan[], dayStart: DayStart): Pick<SeriesFacts, 'rows' | 'firstRow'> {
+function rowsOf(held: readonly HeldSpan[], dayStart: DayStart): Partial<SeriesFacts> {
   const [first, last] = [held[0]?.facts, held.at(-1)?.facts];
   const day = (time: string): number => dayOf(Date.parse(time), dayStart);
   return {
-    firstRow: Math.round((Date.parse(first?.first ?? '') - dayStart.dayStartMs) / 1000),
+    firstRowSeconds: Math.round((Date.parse(first?.first ?? '') - dayStart.dayStartMs) / 1000),
     rows: {
-      first: first?.cadence === 'monthly' && first.first !== undefined ? day(first.first) : -Infinity,
-      end: last?.cadence === 'monthly' && last.last !== undefined ? day(last.last) + 1 : Infinity,
+      firstDay: first?.cadence === 'monthly' && first.first !== undefined ? day(first.first) : -Infinity,
+      endDay: last?.cadence === 'monthly' && last.last !== undefined ? day(last.last) + 1 : Infinity,
     },
   };
 }

@@ -39,7 +39,7 @@ export function seriesTable(rows: readonly (readonly string[])[], width = Infini
 
 /** The cells of a row of `seriesTable`. */
 export function cellsOf(label: string, states: SeriesStates): string[] {
-  const { expected, missing, objects, restObjects, duplicates, revisions, first, last } = states;
+  const { expected, missing, objects, restObjects, duplicates, revisions } = states;
   return [
     label,
     heldPercentText(states),
@@ -47,8 +47,8 @@ export function cellsOf(label: string, states: SeriesStates): string[] {
     numberText(expected - missing),
     numberText(expected),
     unitOf(states),
-    instantText(first),
-    instantText(last),
+    instantText(states.firstInstant),
+    instantText(states.lastInstant),
     numberText(objects),
     numberText(restObjects),
     numberText(duplicates),

@@ -2,7 +2,7 @@
 import type { S3 } from '@aws-sdk/client-s3';
 import { CryptodlError } from '../../model/errors.js';
 import type { S3Keys } from '../../model/lake-address.js';
-import { loadOptional } from '../../model/optional-package.js';
+import { loadOptional } from '../../files/optional-package.js';
 import type { FetchRequest, FetchResponse } from '../../model/fetch.js';
 
 export type Sdk = Awaited<ReturnType<typeof loadSdk>>;

@@ -166,7 +166,7 @@ interface RowOrigin {
 
 /**
  * The metadata in the footer of a Parquet file: the series, the columns and the origin of the rows as JSON, with the terms of their sources. It has no
- * time stamps, so that the same rows produce the same file.
+ * time stamps, so that the same rows produce the same file. `venue` is the exchange: files have this name.
  */
 export function fileMetadata(
   { exchange, tool, series, spec, settings, label }: DescribedFile,

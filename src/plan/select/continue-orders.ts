@@ -26,8 +26,8 @@ export const orderTerms = (
   range: Range,
 ): OrderTerms => ({
   words: [...names, ...globs, ...exclusions.map((word) => `!${word}`)],
-  first: range.from,
-  last: to?.kind === 'days' ? to.lastDay : undefined,
+  firstDay: range.from,
+  lastDay: to?.kind === 'days' ? to.lastDay : undefined,
   isOfMonths: months !== undefined,
 });
 
@@ -93,12 +93,12 @@ function withFirstDay(
   if (first === undefined || request.exact === true) return request;
   const { rest } = request;
   // REST keeps a window of some days.
-  if (rest?.mode === 'only') return { ...request, since: Math.max(first.day, rest.from) };
+  if (rest?.mode === 'only') return { ...request, sinceDay: Math.max(first.day, rest.from) };
   // Each run looks for an unknown first day. The archive may get days before a known one: they are looked for less and less often, without end.
   const isKnown = Number.isFinite(first.day);
   const isExtended = first.isOfSeries && (!isKnown || isCheckDay(first.day, today));
   const before = isExtended ? [{ from: -Infinity, to: isKnown ? first.day : today }] : [];
-  return { ...request, since: first.day, ranges: [...before, ...request.ranges] };
+  return { ...request, sinceDay: first.day, ranges: [...before, ...request.ranges] };
 }
 
 /** The orders of a selection: one for each dataset and format. None for a run that looks for revisions only. */
@@ -126,8 +126,8 @@ export function askedOrders(
       quote: [...options.quote],
       ...(options.shard === undefined ? {} : { shard: options.shard.text }),
       settings: one.settings,
-      first: order.first === undefined ? null : dayText(order.first),
-      last: order.last === undefined ? null : dayText(order.last),
+      first: order.firstDay === undefined ? null : dayText(order.firstDay),
+      last: order.lastDay === undefined ? null : dayText(order.lastDay),
       ...(order.isOfMonths ? { months: true } : {}),
       ...(options.join === undefined ? {} : { join: options.join }),
       symbols: group.map(({ series }) => series.symbol),

@@ -161,7 +161,7 @@ export async function* heldSeries(
 }
 
 /**
- * The states of each series in the format that lacks least, because each format explains only its own files. `first` and `last` are those of
+ * The states of each series in the format that lacks least, because each format explains only its own files. The instants are those of
  * all formats. A series without Parquet and CSV files is not among them. Warns of manifests that cannot be read.
  */
 export async function readableStates(
@@ -180,12 +180,10 @@ export async function readableStates(
   } as const;
   for await (const one of openCatalogue(root, exchange, signal).states(selected, terms)) {
     const other = found.get(one.series) ?? one;
-    const [first] = [one.first, other.first].filter((time) => time !== undefined).sort();
-    const last = [one.last, other.last]
-      .filter((time) => time !== undefined)
-      .sort()
-      .at(-1);
-    found.set(one.series, { ...(one.missing < other.missing ? one : other), first, last });
+    const [firstInstant] = [one.firstInstant, other.firstInstant].filter((time) => time !== undefined).sort();
+    const lasts = [one.lastInstant, other.lastInstant].filter((time) => time !== undefined);
+    const lastInstant = lasts.sort().at(-1);
+    found.set(one.series, { ...(one.missing < other.missing ? one : other), firstInstant, lastInstant });
   }
   return found;
 }

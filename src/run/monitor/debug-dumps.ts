@@ -18,7 +18,7 @@ import type { Reporter } from '../report/reporter.js';
 
 type DebugOutput = Pick<Reporter, 'note' | 'warn'>;
 
-export type Command = Pick<Io, 'clock' | 'onDebugSignal' | 'startedAt' | 'stderr'> & {
+export type Command = Pick<Io, 'clock' | 'onDebugSignal' | 'startedAtMs' | 'stderr'> & {
   readonly surroundings: Surroundings;
 };
 
@@ -129,7 +129,7 @@ export class DebugDumps {
   }
 
   #text(reason: 'SIGUSR2' | 'end'): string {
-    const { clock, startedAt } = this.command;
+    const { clock, startedAtMs } = this.command;
     const spaces = heapSpaces();
     const before = this.#spaces;
     this.#spaces = spaces;
@@ -137,7 +137,7 @@ export class DebugDumps {
       cryptodlDebugDump: 1,
       reason,
       at: new Date(clock.now()).toISOString(),
-      elapsedMs: Math.round(clock.monotonic() - startedAt),
+      elapsedMs: Math.round(clock.monotonic() - startedAtMs),
       version: TOOL_VERSION,
       node: process.versions.node,
       platform: `${process.platform} ${process.arch}`,

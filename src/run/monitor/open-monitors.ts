@@ -38,14 +38,14 @@ export async function openMonitors(options: Options<MonitorFlag>, command: Comma
 /** The metrics of all runs of a command. Undefined without one of the flags. Rejects with a usage error if the port cannot be used. */
 async function openPrometheus(
   { prometheusPort, prometheusTextfile, dryRun }: Options<MonitorFlag>,
-  { clock, startedAt, surroundings: { home } }: Command,
+  { clock, startedAtMs, surroundings: { home } }: Command,
 ) {
   if (dryRun || (prometheusPort === undefined && prometheusTextfile === undefined)) return undefined;
   // Loaded only with a flag: most runs have none.
   const { PrometheusFigures } = await import('./prometheus.js');
   const { openTextfile, servePage } = await import('./prometheus-outputs.js');
   const { NO_HISTORY, readHistory } = await import('./run-history.js');
-  const figures = new PrometheusFigures(clock, startedAt);
+  const figures = new PrometheusFigures(clock, startedAtMs);
   const path = prometheusTextfile && absolutePath(prometheusTextfile, home);
   const writePage = path === undefined ? undefined : await openTextfile(path, figures);
   const endServer = prometheusPort === undefined ? undefined : await servePage(figures, prometheusPort);

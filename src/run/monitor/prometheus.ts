@@ -32,10 +32,10 @@ export class PrometheusFigures {
   readonly #latency!: Histogram;
   readonly #runs: FollowedRun[] = [];
 
-  /** `startedAt`: start of the command on the monotonic clock. */
+  /** `startedAtMs`: start of the command on the monotonic clock. */
   constructor(
     private readonly clock: Clock,
-    private readonly startedAt: number,
+    private readonly startedAtMs: number,
   ) {
     const registers = [this.#registry];
     for (const [name, { type, help, labels }] of Object.entries(METRICS)) {
@@ -83,7 +83,7 @@ export class PrometheusFigures {
   #addProcess(): void {
     const { heapUsed, rss } = process.memoryUsage();
     this.#add('cryptodl_build_info', 1, { version: TOOL_VERSION });
-    this.#add('cryptodl_elapsed_seconds', (this.clock.monotonic() - this.startedAt) / 1000);
+    this.#add('cryptodl_elapsed_seconds', (this.clock.monotonic() - this.startedAtMs) / 1000);
     this.#add('cryptodl_heap_used_bytes', heapUsed);
     this.#add('cryptodl_resident_memory_bytes', rss);
   }

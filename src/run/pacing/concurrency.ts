@@ -13,6 +13,7 @@ export function allowedInFlight(choice: ConcurrencyOption): number {
 /** The highest number of objects in flight: fewer than allowed where the process may open few files. */
 export const mostInFlight = (choice: ConcurrencyOption): number => withinOpenFiles(allowedInFlight(choice));
 
+/** A change of the level. Events have these names. */
 export interface LevelChange {
   readonly from: number;
   readonly to: number;
@@ -147,8 +148,8 @@ export class Concurrency {
     this.retreats += 1;
     this.#failures[why].onRetreat(this.limit);
     this.#forgetResults();
-    const from = this.limit;
-    this.#take(this.#search.retreat(from, Math.floor(from * RETREAT), why), from, now);
+    const fromLevel = this.limit;
+    this.#take(this.#search.retreat(fromLevel, Math.floor(fromLevel * RETREAT), why), fromLevel, now);
     this.#since = now;
     this.#retreatWhy = why;
     this.#toEnd = Math.ceil(this.#flying * NEARLY_ALL);
@@ -168,17 +169,17 @@ export class Concurrency {
     this.#failures.troubled.recent.clear();
   }
 
-  #take(step: Step | undefined, from: number, now: number): void {
-    const to = step?.level ?? from;
+  #take(step: Step | undefined, fromLevel: number, now: number): void {
+    const toLevel = step?.level ?? fromLevel;
     // The objects of the lower level are still in flight.
-    this.#meter = new Throughput(to, this.#search.turns, to > from ? from : 0, now);
-    if (step === undefined || to === from) return;
-    if (to < from) {
+    this.#meter = new Throughput(toLevel, this.#search.turns, toLevel > fromLevel ? fromLevel : 0, now);
+    if (step === undefined || toLevel === fromLevel) return;
+    if (toLevel < fromLevel) {
       this.#since = now;
-      this.#toEnd = this.#flying - Math.ceil((this.#flying * to) / from);
-      this.#set(to);
+      this.#toEnd = this.#flying - Math.ceil((this.#flying * toLevel) / fromLevel);
+      this.#set(toLevel);
     }
-    this.onLevel({ from, to, why: step.why });
+    this.onLevel({ from: fromLevel, to: toLevel, why: step.why });
   }
 
   #set(limit: number): void {

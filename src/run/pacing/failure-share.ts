@@ -11,7 +11,7 @@ const MOST_OF_A_BAD_DAY = 0.5;
 interface Retreat {
   /** The level where the failures began. */
   readonly top: number;
-  readonly from: number;
+  readonly fromLevel: number;
   /** Results of requests at the level before the retreat. */
   results: number;
   bad: number;
@@ -45,9 +45,9 @@ export class Failures {
     return this.#harmlessUpTo;
   }
 
-  onRetreat(from: number): void {
+  onRetreat(fromLevel: number): void {
     const { results, bad } = this.recent;
-    this.#retreat = { top: this.#retreat?.top ?? from, from, results, bad };
+    this.#retreat = { top: this.#retreat?.top ?? fromLevel, fromLevel, results, bad };
   }
 
   addEarlier(isBad: boolean): void {
@@ -59,7 +59,7 @@ export class Failures {
   /** The level before the retreat, and how much of it the host served. If it served nothing, the host was down, and the whole level counts. */
   get left(): { readonly level: number; readonly served: number } | undefined {
     if (this.#retreat === undefined) return undefined;
-    const { from: level, results, bad } = this.#retreat;
+    const { fromLevel: level, results, bad } = this.#retreat;
     return { level, served: bad === results ? level : Math.floor((level * (results - bad)) / results) };
   }
 
@@ -83,7 +83,7 @@ export class Failures {
       return undefined;
     }
     // One retreat may be too small.
-    const isFirst = before.from === before.top;
+    const isFirst = before.fromLevel === before.top;
     if (this.kind.mayBeFull && (share > MOST_OF_A_BAD_DAY || isFirst)) return 'again';
     this.#retreat = undefined;
     this.#usual = Math.max(this.#usual, share);

@@ -104,10 +104,10 @@ export class LevelSearch {
     return this.#hold(measurement);
   }
 
-  /** Falls to `level`, because the host refuses requests or the connection fails with `from` objects in flight. */
-  retreat(from: number, level: number, why: 'refused' | 'troubled'): Step {
+  /** Falls to `level`, because the host refuses requests or the connection fails with `fromLevel` objects in flight. */
+  retreat(fromLevel: number, level: number, why: 'refused' | 'troubled'): Step {
     // At the lowest level, more may be tried again.
-    if (why === 'refused') this.#ceiling = from > this.bounds.least ? from : Number.POSITIVE_INFINITY;
+    if (why === 'refused') this.#ceiling = fromLevel > this.bounds.least ? fromLevel : Infinity;
     this.#isTroubled = why === 'troubled';
     return this.#startGrowing(level, why);
   }

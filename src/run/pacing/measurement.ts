@@ -18,7 +18,7 @@ const LEAST_OBJECTS = 30;
 /** Measures the objects per second at one level, after the objects of the earlier level have ended. */
 export class Throughput {
   readonly #objects: number;
-  #from: number | undefined;
+  #fromMs: number | undefined;
   #skip: number;
   #count = 0;
   #sumMs = 0;
@@ -28,17 +28,17 @@ export class Throughput {
 
   /**
    * `turns`: objects of the measurement, as a multiple of the level. `skip`: objects that were in flight when the level rose.
-   * `from`: the beginning of the measurement when no object is skipped; by default the request of its first object.
+   * `fromMs`: the beginning of the measurement when no object is skipped; by default the request of its first object.
    */
   constructor(
     private readonly level: number,
     turns: number,
     skip: number,
-    from?: number,
+    fromMs?: number,
   ) {
     this.#objects = Math.max(LEAST_OBJECTS, level) * turns;
     this.#skip = skip;
-    this.#from = from;
+    this.#fromMs = fromMs;
   }
 
   /** Counts a request that ended at the level of the measurement. */
@@ -51,15 +51,15 @@ export class Throughput {
   add(sentAtMs: number, endedAtMs: number, isLate: boolean): Measurement | undefined {
     if (this.#skip > 0) {
       this.#skip -= 1;
-      this.#from = endedAtMs;
+      this.#fromMs = endedAtMs;
       return undefined;
     }
-    this.#from ??= sentAtMs;
+    this.#fromMs ??= sentAtMs;
     this.#count += 1;
     this.#sumMs += endedAtMs - sentAtMs;
     this.#isLocal ||= isLate;
     if (this.#count < this.#objects) return undefined;
-    const seconds = Math.max(1, endedAtMs - this.#from) / 1000;
+    const seconds = Math.max(1, endedAtMs - this.#fromMs) / 1000;
     return {
       level: this.level,
       perSecond: this.#count / seconds,

@@ -41,7 +41,7 @@ interface Stretch {
 
 export interface Found {
   /** The first day with this reason. It may be before the selected periods. */
-  readonly since?: number | undefined;
+  readonly sinceDay?: number | undefined;
   readonly hasAskedRest?: boolean;
   /** REST answered, and has no rows of the period. */
   readonly isRestEmpty?: true | undefined;
@@ -55,12 +55,12 @@ export class AbsenceNotes {
 
   constructor(private readonly context: AbsenceContext) {}
 
-  /** Notes an absent period, and the earlier periods with the same reason from the day `since`. */
+  /** Notes an absent period, and the earlier periods with the same reason from `sinceDay`. */
   note(series: Series, period: Period, reason: AbsenceReason, found: Found = {}): void {
-    const { since = period.from, hasAskedRest = false, isRestEmpty, isKept = false } = found;
+    const { sinceDay = period.from, hasAskedRest = false, isRestEmpty, isKept = false } = found;
     const { cadence } = period;
     const own = numberOf(period);
-    const first = numberOf({ cadence, from: Math.min(since, period.from) });
+    const first = numberOf({ cadence, from: Math.min(sinceDay, period.from) });
     // For coverage, a delisted series ends at its first absent day, so the days between are not noted.
     const step = reason === 'delisted' ? Math.max(1, own - first) : 1;
     for (let at = first; at <= own; at += step) {

@@ -62,7 +62,7 @@ export class CutDays {
     for (const { plan, object, outcome } of days) {
       const gaps = cuts
         .filter(({ day }) => day === object.period.from)
-        .map(({ from, to }) => [instant(from), instant(to)] as const);
+        .map(({ fromMs, toMs }) => [instant(fromMs), instant(toMs)] as const);
       const { gaps: silences, ...whole } = outcome;
       // A silence before the first rows of a series, or after its last ones, is none.
       const isWhole = gaps.length === 0 && silences !== undefined && outcome.ids === undefined;

@@ -103,12 +103,12 @@ export class Outcomes {
         ...(skip?.archiveFailed === undefined ? {} : { archiveFailed: skip.archiveFailed }),
       });
     }
-    const { reason, since, isRestEmpty, open } = action;
+    const { reason, sinceDay, isRestEmpty, open } = action;
     this.months.absent(plan, period, reason);
     const hasAskedRest = rest !== undefined || isRestEmpty === true;
     // A period that is not over yet cannot be absent.
     if (rest?.open !== true && open !== true)
-      this.absences.note(plan.series, period, reason, { since, hasAskedRest, isRestEmpty });
+      this.absences.note(plan.series, period, reason, { sinceDay, hasAskedRest, isRestEmpty });
     return this.session.tell(plan, object, { kind: 'absent', reason });
   }
 }

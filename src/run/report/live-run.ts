@@ -84,10 +84,10 @@ export class LiveRun implements RequestFollower {
   #workAt: number | undefined;
   #waitingFor: string | undefined;
 
-  /** `startedAt`: the beginning of the command, on the monotonic clock. */
+  /** `startedAtMs`: the beginning of the command, on the monotonic clock. */
   constructor(
     private readonly clock: Pick<Clock, 'monotonic' | 'now'>,
-    private readonly startedAt = clock.monotonic(),
+    private readonly startedAtMs = clock.monotonic(),
   ) {
     this.#phaseAt = clock.monotonic();
   }
@@ -214,9 +214,9 @@ export class LiveRun implements RequestFollower {
     const { plan, work } = this.#pausedMs;
     return {
       /** Since the command began. */
-      elapsedMs: Math.round(now - this.startedAt),
+      elapsedMs: Math.round(now - this.startedAtMs),
       /** From the beginning to the first object, without pauses: start-up, listing, plan, opening of the lake. */
-      planMs: Math.round(workAt - this.startedAt - plan),
+      planMs: Math.round(workAt - this.startedAtMs - plan),
       /** Waits of the whole run: `--jitter`, `--wait-for-publication`, `--wait-lock`, and between rounds. */
       pausedMs: Math.round(plan + work),
       workMs: Math.round(now - workAt - work),

@@ -22,10 +22,10 @@ export async function printTable(io: Io, { columns, batches }: QueryResult): Pro
     if (!io.isRead()) return undefined;
   }
   const { lines, hidden } = table(
-    columns.map(({ name, isNumber }, at) => ({
+    columns.map(({ name, isNumber }, index) => ({
       title: shortened(name),
       isNumber,
-      ...(at === 0 ? {} : { rank: at }),
+      ...(index === 0 ? {} : { rank: index }),
     })),
     shown,
     { width: widthOf(io.stdout), hasRule: true },
@@ -62,7 +62,7 @@ export async function printRows(
 ): Promise<number | undefined> {
   const names = columns.map(({ name }) => name);
   const jsonRow = (row: readonly Cell[]): string =>
-    `${JSON.stringify(Object.fromEntries(names.map((name, at) => [name, exact(row[at] ?? null)])))}\n`;
+    `${JSON.stringify(Object.fromEntries(names.map((name, index) => [name, exact(row[index] ?? null)])))}\n`;
   if (!isJson && !(await writeExact(io, csvRow(names)))) return undefined;
   let number = 0;
   for await (const rows of batches) {

@@ -115,8 +115,8 @@ function summed(
 
 /** The number of days at the end that a series lacks; 0 if it lacks something else. */
 function lateDays([gap, other]: readonly Gap[], end: number): number {
-  const isLate = other === undefined && gap?.reason === 'not-fetched' && gap.to >= end * DAY_SECONDS;
-  return isLate ? Math.ceil((gap.to - gap.from) / DAY_SECONDS) : 0;
+  const isLate = other === undefined && gap?.reason === 'not-fetched' && gap.toSeconds >= end * DAY_SECONDS;
+  return isLate ? Math.ceil((gap.toSeconds - gap.fromSeconds) / DAY_SECONDS) : 0;
 }
 
 /** A symbol that the lake lacks has 0 %, once a day of the order must be published. */

@@ -15,7 +15,7 @@ export async function countLacking(
 ): Promise<number> {
   const ofRest = verb === 'metrics' ? ({ hasRest: true } as const) : {};
   const asked = new Map<string, { readonly series: Series; readonly ranges: Partial<OrderedDays>[] }>();
-  for (const { series, ranges, since = ranges[0]?.from, settings } of requests) {
+  for (const { series, ranges, sinceDay = ranges[0]?.from, settings } of requests) {
     const cadence = verb === 'metrics' ? undefined : settings.cadence;
     const spec = findDataset(exchange, series.market, series.dataset);
     const { interval } = series;
@@ -24,7 +24,7 @@ export async function countLacking(
       ? dueEnd(spec, { interval, cadence, exchange, nowMs })
       : dayOf(nowMs, exchange);
     const to = Math.min(end, ranges.at(-1)?.to ?? end);
-    const from = since === undefined || since === -Infinity ? {} : { from: since };
+    const from = sinceDay === undefined || sinceDay === -Infinity ? {} : { from: sinceDay };
     const known = asked.get(seriesName(series)) ?? { series, ranges: [] };
     asked.set(seriesName(series), known);
     if ((from.from ?? 0) < to) known.ranges.push({ ...from, to, ...ofRest });

@@ -32,7 +32,7 @@ export function mendSources(
 
 /** What may mend a gap. The archive was asked for the days of a hole: `repair` asks REST for them, once, and for the rows that held objects lack. */
 export function mendsOf(
-  { state, reason, isRestAsked, isOfMonth, from, to }: Gap,
+  { state, reason, isRestAsked, isOfMonth, fromSeconds: from, toSeconds: to }: Gap,
   { hasArchive, hasDays, restFrom }: MendSources,
 ): Mend[] {
   const hasRest = to > restFrom;

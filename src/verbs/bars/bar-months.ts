@@ -75,9 +75,9 @@ function isOfBars({ rule, source }: Recipe, day: number): boolean {
   const whole = startsIn(rule, source);
   if (end <= whole.from || begin >= whole.to) return false;
   if (days.has(day)) return true;
-  const hasRows = (from: number): boolean =>
-    eachDay(daysOf({ from, to: from + rule.lengthMs }, source)).some((at) => days.has(at));
-  return rule.lengthMs > DAY_MS && [begin, end - 1].some((at) => hasRows(barStart(rule, at)));
+  const hasRows = (fromMs: number): boolean =>
+    eachDay(daysOf({ from: fromMs, to: fromMs + rule.lengthMs }, source)).some((other) => days.has(other));
+  return rule.lengthMs > DAY_MS && [begin, end - 1].some((atMs) => hasRows(barStart(rule, atMs)));
 }
 
 function daysOf({ from, to }: DayRange, { spec }: BarSource): DayRange {

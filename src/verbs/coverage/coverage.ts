@@ -108,7 +108,7 @@ class NextStep {
     const isOfReport = this.failures?.bySeries.has(seriesName(series)) === true;
     for (const gap of gaps) {
       if (!gap.isMissing) continue;
-      const [from, to] = [Math.floor(gap.from / DAY_SECONDS), Math.ceil(gap.to / DAY_SECONDS)];
+      const [from, to] = [Math.floor(gap.fromSeconds / DAY_SECONDS), Math.ceil(gap.toSeconds / DAY_SECONDS)];
       if (from < own.from || to > own.to) {
         this.#verbs.add(spec !== undefined && !isArchived(spec) ? 'metrics' : 'vision');
         this.#from = Math.min(this.#from, from);

@@ -126,10 +126,10 @@ export function differenceOf(dateMs: number, sentAtMs: number, receivedAtMs: num
 
 /** Fails while a ban is in force. */
 export async function checkBans(bans: Pick<Bans, 'current'>): Promise<CheckResult> {
-  const current = [...(await bans.current())].sort(([, a], [, b]) => b.until - a.until);
+  const current = [...(await bans.current())].sort(([, a], [, b]) => b.untilMs - a.untilMs);
   const [longest] = current;
   if (longest === undefined) return checkResult('bans', 'ok', 'none in force');
-  const texts = current.map(([place, { until }]) => `${place} until ${instantText(until)} UTC`);
+  const texts = current.map(([place, { untilMs }]) => `${place} until ${instantText(untilMs)} UTC`);
   return checkResult('bans', 'fail', `${texts.join(', ')}: ${longest[1].why}`, {
     next: 'run again after that; until then, runs that need the host send no request and end with exit code 7 (--clear-bans HOST removes a wrong ban)',
   });

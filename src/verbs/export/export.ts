@@ -166,7 +166,11 @@ function missingOf(covered: SeriesStates | undefined): string[] {
 }
 
 /** Whether the series has no rows for 30 days or more, and rows before and after. */
-function isListedTwice({ first = '', last = '', dayStartSeconds, gaps }: SeriesStates): boolean {
-  const [start = NaN, end = NaN] = [first, last].map((iso) => Date.parse(iso) / 1000 - dayStartSeconds);
-  return gaps.some(({ from, to }) => to - from >= 30 * DAY_SECONDS && from > start && to <= end);
+function isListedTwice({ firstInstant, lastInstant, dayStartSeconds, gaps }: SeriesStates): boolean {
+  const secondsOf = (instant = ''): number => Date.parse(instant) / 1000 - dayStartSeconds;
+  const [start, end] = [secondsOf(firstInstant), secondsOf(lastInstant)];
+  return gaps.some(
+    ({ fromSeconds, toSeconds }) =>
+      toSeconds - fromSeconds >= 30 * DAY_SECONDS && fromSeconds > start && toSeconds <= end,
+  );
 }

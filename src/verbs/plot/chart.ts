@@ -80,8 +80,9 @@ export const MOST_STEPS = 2000;
 export function chartHtml(chart: Chart): string[] {
   const { grid, ...shown } = chart;
   // Candles stand at the start of their step, also where its first row is missing.
-  const bars = chart.bars.map(({ at, firstMs, lastMs, open, high, low, close, volume }) => {
-    const times = chart.kind === 'candles' ? [grid.startOf(at), grid.startOf(at + 1)] : [firstMs, lastMs];
+  const bars = chart.bars.map(({ index, firstMs, lastMs, open, high, low, close, volume }) => {
+    const times =
+      chart.kind === 'candles' ? [grid.startOf(index), grid.startOf(index + 1)] : [firstMs, lastMs];
     return [...times, open, high, low, close, volume];
   });
   const shell = pageShell('plot');

@@ -68,7 +68,7 @@ function filled(parts: readonly string[], columns: number): string[] {
 function drawAxes({ chart, grid, stepWidth, width, priceRows, volumeRows }: Area): void {
   const bottom = priceRows + volumeRows;
   for (let row = 0; row < bottom; row += 1) grid.put(width, row, '│', 'grey');
-  const stepsWithRows = new Set(chart.bars.map(({ at }) => at));
+  const stepsWithRows = new Set(chart.bars.map(({ index }) => index));
   for (let column = 0; column < width; column += 1)
     grid.put(column, bottom, stepsWithRows.has(Math.floor(column / stepWidth)) ? '─' : '╌', 'grey');
   grid.put(width, bottom, '┘', 'grey');
@@ -123,7 +123,7 @@ function drawBars(area: Area, hasColour: boolean): void {
     for (let row = Math.floor(top / 2); row <= Math.floor(bottom / 2); row += 1) {
       const halves = [kindOf(2 * row), kindOf(2 * row + 1)] as const;
       const character = shapes[halves[0]]?.[halves[1]] ?? ' ';
-      grid.put(bar.at * stepWidth, row, character, isLine ? 'cyan' : colourOf(bar));
+      grid.put(bar.index * stepWidth, row, character, isLine ? 'cyan' : colourOf(bar));
     }
   }
 }
@@ -141,7 +141,7 @@ function drawVolumes({ chart, grid, stepWidth, width, priceRows, volumeRows }: A
     const eighths = Math.max(1, Math.round((bar.volume / most) * volumeRows * 8));
     for (let up = 0; up * 8 < eighths; up += 1) {
       const character = EIGHTHS[eighths - up * 8] ?? '█';
-      grid.put(bar.at * stepWidth, priceRows + volumeRows - 1 - up, character, colourOf(bar));
+      grid.put(bar.index * stepWidth, priceRows + volumeRows - 1 - up, character, colourOf(bar));
     }
   }
 }

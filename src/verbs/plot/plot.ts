@@ -91,8 +91,8 @@ async function chartOf(
 }
 
 /** In epoch milliseconds. */
-function timesOf({ from, to }: Gap, { dayStartSeconds }: SeriesStates): TimeRange {
-  return { fromMs: (from + dayStartSeconds) * 1000, toMs: (to + dayStartSeconds) * 1000 };
+function timesOf({ fromSeconds, toSeconds }: Gap, { dayStartSeconds }: SeriesStates): TimeRange {
+  return { fromMs: (fromSeconds + dayStartSeconds) * 1000, toMs: (toSeconds + dayStartSeconds) * 1000 };
 }
 
 /** Lines about missing rows within the range, and the command that fetches them. */
@@ -130,10 +130,10 @@ function chooseInterval(
   const endMs = given === undefined ? Infinity : startOfDay(given.to, spec);
   const within = [...found].flatMap((states) => {
     // A series of zips has no rows that a query reads.
-    if (states.first === undefined || states.last === undefined) return [];
+    if (states.firstInstant === undefined || states.lastInstant === undefined) return [];
     const range = {
-      fromMs: Math.max(Date.parse(states.first), firstMs),
-      toMs: Math.min(Date.parse(states.last) + 1, endMs),
+      fromMs: Math.max(Date.parse(states.firstInstant), firstMs),
+      toMs: Math.min(Date.parse(states.lastInstant) + 1, endMs),
     };
     return range.fromMs < range.toMs ? [{ states, range, lengthMs: lengthOf(states.series) }] : [];
   });

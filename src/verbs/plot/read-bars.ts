@@ -14,7 +14,7 @@ import type { TimeGrid, TimeRange } from './time-grid.js';
 /** The rows of a step. For a line, the prices are the values of its column. */
 export interface Bar {
   /** The index of the step. */
-  readonly at: number;
+  readonly index: number;
   /** Times of the first and the last row, epoch milliseconds. */
   readonly firstMs: number;
   readonly lastMs: number;
@@ -49,9 +49,9 @@ export async function readBars(query: BarQuery, verb: VerbRequest<QueryFlag>): P
 }
 
 function barOf(row: readonly Cell[]): Bar {
-  const [at = 0, firstMs = 0, lastMs = 0, open = 0, high = 0, low = 0, close = 0, volume = 0] =
+  const [index = 0, firstMs = 0, lastMs = 0, open = 0, high = 0, low = 0, close = 0, volume = 0] =
     row.map(Number);
-  return { at, firstMs, lastMs, open, high, low, close, volume };
+  return { index, firstMs, lastMs, open, high, low, close, volume };
 }
 
 /** The query: times are filtered on the column itself, so that DuckDB skips row groups. */

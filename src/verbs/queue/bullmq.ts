@@ -1,6 +1,6 @@
 /** The owner of BullMQ, an optional package: loads it on first use, and opens queues and workers on a connection to Redis. */
 import type * as BullMq from 'bullmq';
-import { loadOptional } from '../../model/optional-package.js';
+import { loadOptional } from '../../files/optional-package.js';
 import type { RedisConnection } from '../../http/redis/connection.js';
 
 /** Beginning of all keys of all queues. */

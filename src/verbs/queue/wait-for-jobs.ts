@@ -113,7 +113,7 @@ function conclude(waiting: Waiting, pending: number): ExitCode {
   const { jobs, options, io, signals, open } = waiting;
   const counts = waiting.pendingJobs.counts.all;
   const tally = tallyOf(counts);
-  const elapsedMs = io.clock.monotonic() - io.startedAt;
+  const elapsedMs = io.clock.monotonic() - io.startedAtMs;
   const failedJobs = numberOf(counts['failedJobs']);
   const code = exitCode({ signal: signals.signalled(), ...tally.status, strict: options.strict });
   if (options.json) {

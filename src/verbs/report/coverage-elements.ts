@@ -45,8 +45,8 @@ function rowOf(series: SeriesStates, states: DayStates): object {
     m: series.missing,
     o: series.objects,
     v: series.revisions,
-    f: series.first ?? null,
-    l: series.last ?? null,
+    f: series.firstInstant ?? null,
+    l: series.lastInstant ?? null,
     // A series without days begins nowhere.
     d: Number.isFinite(series.from) ? series.from : 0,
     r: dayRuns(series, states),
@@ -100,7 +100,7 @@ function reasonOf({ start, end, missing, gaps }: ReturnType<typeof periodsOf>[nu
   let most = 0;
   let reason: GapReason | null = null;
   for (const gap of gaps) {
-    const seconds = missing > 0 && !gap.isMissing ? 0 : overlap(gap.from, gap.to, start, end);
+    const seconds = missing > 0 && !gap.isMissing ? 0 : overlap(gap.fromSeconds, gap.toSeconds, start, end);
     if (seconds <= most) continue;
     most = seconds;
     ({ reason } = gap);

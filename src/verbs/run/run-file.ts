@@ -76,7 +76,7 @@ async function runJobs(command: JobsRun): Promise<ExitCode> {
       const settled = await Promise.allSettled(Array.from({ length: most }, work));
       for (const end of settled) if (end.status === 'rejected') throw end.reason;
       const ended = jobs.map((job) => ({ job, ...printed.get(job) }));
-      const elapsedMs = io.clock.monotonic() - io.startedAt;
+      const elapsedMs = io.clock.monotonic() - io.startedAtMs;
       const warning = await monitors.close();
       return conclude(command, { ended, elapsedMs, log, signal: signalled(), warning });
     } finally {

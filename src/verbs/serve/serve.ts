@@ -175,18 +175,18 @@ async function sendObject(
     sendRefusal(response, 'InvalidRange', { headers: { 'Content-Range': `bytes */${size}` } });
     return;
   }
-  const part = range ?? { first: 0, last: size - 1 };
+  const part = range ?? { firstByte: 0, lastByte: size - 1 };
   response.writeHead(range === undefined ? 200 : 206, {
     ...validators,
     'Accept-Ranges': 'bytes',
     'Content-Type':
       stored.virtual || stored.path.endsWith(SIDECAR_SUFFIX) ? 'binary/octet-stream' : 'application/zip',
-    'Content-Length': part.last - part.first + 1,
-    ...(range === undefined ? {} : { 'Content-Range': `bytes ${part.first}-${part.last}/${size}` }),
+    'Content-Length': part.lastByte - part.firstByte + 1,
+    ...(range === undefined ? {} : { 'Content-Range': `bytes ${part.firstByte}-${part.lastByte}/${size}` }),
   });
   if (request.method === 'HEAD' || size === 0) response.end();
   else if (stored.virtual)
-    response.end(Buffer.from(await sidecarText(stored, digests)).subarray(part.first, part.last + 1));
+    response.end(Buffer.from(await sidecarText(stored, digests)).subarray(part.firstByte, part.lastByte + 1));
   else await stream(response, stored, part);
 }
 
@@ -196,16 +196,17 @@ const CHUNK_BYTES = 64 * 1024;
 /** Streams a part of a file. If the file becomes shorter during the response, the connection is closed before the end. */
 async function stream(response: ServerResponse, stored: StoredObject, part: ByteRange): Promise<void> {
   const opened = await openObject(stored);
-  const file = opened.createReadStream({ start: part.first, end: part.last, highWaterMark: CHUNK_BYTES });
+  const { firstByte: start, lastByte: end } = part;
+  const file = opened.createReadStream({ start, end, highWaterMark: CHUNK_BYTES });
   await pipeline(file, response, { end: false });
-  if (file.bytesRead === part.last - part.first + 1) response.end();
+  if (file.bytesRead === end - start + 1) response.end();
   else response.destroy();
 }
 
 /** Part of an object; both ends are included, as in the `Content-Range` header. */
 interface ByteRange {
-  readonly first: number;
-  readonly last: number;
+  readonly firstByte: number;
+  readonly lastByte: number;
 }
 
 /** Reads a `Range` header for an object of `size` bytes (RFC 9110, 14.2). Undefined for all but one well-formed range; servers ignore such headers. */
@@ -215,10 +216,10 @@ function readRange(header: string | undefined, size: number): ByteRange | 'unsat
   if (match === null || (from === '' && to === '')) return undefined;
   if (from === '') {
     const length = Math.min(Number(to), size);
-    return length === 0 ? 'unsatisfiable' : { first: size - length, last: size - 1 };
+    return length === 0 ? 'unsatisfiable' : { firstByte: size - length, lastByte: size - 1 };
   }
-  const first = Number(from);
-  if (to !== '' && Number(to) < first) return undefined;
-  if (first >= size) return 'unsatisfiable';
-  return { first, last: to === '' ? size - 1 : Math.min(Number(to), size - 1) };
+  const firstByte = Number(from);
+  if (to !== '' && Number(to) < firstByte) return undefined;
+  if (firstByte >= size) return 'unsatisfiable';
+  return { firstByte, lastByte: to === '' ? size - 1 : Math.min(Number(to), size - 1) };
 }

@@ -73,7 +73,7 @@ export async function readHeldSymbols(catalogue: Catalogue, selected: readonly S
     return { symbol, parts, days: inOrder(files.flatMap((file) => daysOf(file, dayStart))) };
   });
   const marketDays = inOrder(heldSymbols.flatMap(({ days }) => days));
-  const placeOf = new Map(marketDays.map((day, at) => [day, at]));
+  const placeOf = new Map(marketDays.map((day, index) => [day, index]));
   const symbols = heldSymbols.flatMap(({ symbol, parts, days }) =>
     days.length === 0 ? [] : [{ symbol, parts, listings: listingsOf(days, placeOf) }],
   );
@@ -81,7 +81,7 @@ export async function readHeldSymbols(catalogue: Catalogue, selected: readonly S
 }
 
 /** The days from the first to the last row of a file, without those that it lacks. */
-function daysOf({ first, last, missing }: LakeFile, dayStart: DayStart): number[] {
+function daysOf({ firstInstant: first, lastInstant: last, missing }: LakeFile, dayStart: DayStart): number[] {
   if (first === undefined || last === undefined) return [];
   const [from, to] = [dayOf(Date.parse(first), dayStart), dayOf(Date.parse(last), dayStart) + 1];
   return eachDay({ from, to }).filter((day) => !missing.includes(day));

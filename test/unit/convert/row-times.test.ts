@@ -16,13 +16,13 @@ describe('the times of rows', () => {
     ['a last line without an end', EPOCH, `${MS},1`, [MS * 1000]],
     ['carriage returns', EPOCH, `${MS},1\r\n${MS},1\r\n`, [MS * 1000, MS * 1000]],
   ])('are read: %s', (...[, column, csv, expected]) => {
-    const times = readTimes(Buffer.from(csv), column, { from: 0, rows: expected.length });
+    const times = readTimes(Buffer.from(csv), column, { fromByte: 0, rows: expected.length });
     expect([...(times ?? [])]).toEqual(expected);
   });
 
   it('are read after a header', () => {
     const csv = Buffer.from(`open_time,open\n${MS},1\n`);
-    expect([...(readTimes(csv, EPOCH, { from: 15, rows: 1 }) ?? [])]).toEqual([MS * 1000]);
+    expect([...(readTimes(csv, EPOCH, { fromByte: 15, rows: 1 }) ?? [])]).toEqual([MS * 1000]);
   });
 
   it.each([
@@ -62,12 +62,12 @@ describe('the times of rows', () => {
     ['letters in the time', DATETIME, '2024-01-15 0a:00:00,1\n'],
     ['a cut line', DATETIME, '2024-01-15 00:00'],
   ])('with %s are not read', (...[, column, csv]) => {
-    expect(readTimes(Buffer.from(csv), column, { from: 0, rows: 1 })).toBeUndefined();
+    expect(readTimes(Buffer.from(csv), column, { fromByte: 0, rows: 1 })).toBeUndefined();
   });
 
   it.each([1, 3])('are not read if the number of lines is 2 instead of %d', (rows) => {
     const csv = Buffer.from(`${MS},1\n${MS},1\n`);
-    expect(readTimes(csv, EPOCH, { from: 0, rows })).toBeUndefined();
+    expect(readTimes(csv, EPOCH, { fromByte: 0, rows })).toBeUndefined();
   });
 });
 

@@ -371,7 +371,7 @@ describe.skipIf(missing !== undefined)('every error body maps to the right typed
   });
 
   it.each(records.map((record) => [record.name, record] as const))('%s', (name, { status, body }) => {
-    const said = { status, headers: {}, head: body, receivedAt: BANNED_UNTIL - 60_000 };
+    const said = { status, headers: {}, head: body, receivedAtMs: BANNED_UNTIL - 60_000 };
     const error = statusError(said, URL_, BINANCE_ANSWERS.readRefusal);
     expect(error?.code).toBe(ERRORS[name]);
     expect(error?.retryAfterMs).toBe(name.startsWith('banned') ? 61_000 : undefined);
@@ -396,7 +396,7 @@ describe.skipIf(missing !== undefined)('every error body maps to the right typed
         .map(
           (body) =>
             statusError(
-              { status, headers: {}, head: JSON.stringify(body), receivedAt: 0 },
+              { status, headers: {}, head: JSON.stringify(body), receivedAtMs: 0 },
               URL_,
               BINANCE_ANSWERS.readRefusal,
             )?.code,

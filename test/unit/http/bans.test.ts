@@ -22,7 +22,7 @@ describe('bans of other runs of this machine', () => {
     const mine = run();
     const other = run();
     expect(await mine.leftMs(PLACE)).toBe(0);
-    other.record(PLACE, { until: clock.now() + 60_000, why: 'said by the test' });
+    other.record(PLACE, { untilMs: clock.now() + 60_000, why: 'said by the test' });
     await other.written();
     await clock.advance(1000);
     expect(await mine.leftMs(PLACE)).toBe(59_000);
@@ -42,15 +42,15 @@ describe('bans of other runs of this machine', () => {
     const others = open();
     for (const end of [until - 1, until, until - 2])
       for (const place of places) {
-        bans.record(place, { until: end, why: 'said by the test' });
-        others.record(place, { until: end - 3, why: 'said by the test' });
+        bans.record(place, { untilMs: end, why: 'said by the test' });
+        others.record(place, { untilMs: end - 3, why: 'said by the test' });
       }
     await Promise.all([bans.written(), others.written()]);
     const remembered = await open().current();
     expect([...remembered.keys()].sort()).toEqual(places.sort());
-    expect(new Set([...remembered.values()].map((ban) => ban.until))).toEqual(new Set([until]));
+    expect(new Set([...remembered.values()].map((ban) => ban.untilMs))).toEqual(new Set([until]));
     await clock.advance(60_000);
-    bans.record(PLACE, { until: clock.now() + 1, why: 'said by the test' });
+    bans.record(PLACE, { untilMs: clock.now() + 1, why: 'said by the test' });
     await bans.written();
     expect([readdirSync(join(folder, 'bans')).length, warnings]).toEqual([1, []]);
   });

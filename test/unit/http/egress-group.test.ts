@@ -293,10 +293,10 @@ describe('a program of an egress group', () => {
   it('takes its share without Redis in windows that began after the others noticed, and no more than the venue has left', async () => {
     const { group, count, lose, taken } = await joined();
     await taken(10);
-    expect(group.aloneFrom).toBeUndefined();
+    expect(group.aloneFromMs).toBeUndefined();
     await lose('MISCONF no disk');
     await lose('OOM again');
-    expect(group.aloneFrom).toBe(clock.monotonic() + 10_000);
+    expect(group.aloneFromMs).toBe(clock.monotonic() + 10_000);
     const reason = /MISCONF no disk; until it answers, .* takes 1\/2 of each limit, .* group office, from/;
     expect(warnings).toEqual([expect.stringMatching(reason)]);
     await clock.advance(20_000);
@@ -341,7 +341,7 @@ describe('a program of an egress group', () => {
     expect(group.isJoined).toBe(false);
     await clock.advance(1);
     await until(() => group.isJoined);
-    expect([changes, group.aloneFrom]).toEqual([2, undefined]);
+    expect([changes, group.aloneFromMs]).toEqual([2, undefined]);
     expect(warnings.slice(1)).toEqual([
       'Redis answers again: the group office (2 programs) shares its limits',
     ]);

@@ -11,7 +11,7 @@ const URL_ = 'https://archive.test/data/a.zip';
 
 /** What an answer with this status and body is called. */
 const errorOf = (status: number, head = '', headers: Record<string, string> = {}) =>
-  statusError({ status, headers, head, receivedAt: 0 }, URL_, BINANCE_ANSWERS.readRefusal);
+  statusError({ status, headers, head, receivedAtMs: 0 }, URL_, BINANCE_ANSWERS.readRefusal);
 
 const S3_403 = '<?xml version="1.0" encoding="UTF-8"?>\n<Error><Code>AccessDenied</Code></Error>';
 const PAGE = '<html>\n<head><title>403 Forbidden</title></head>';
@@ -75,7 +75,7 @@ describe('statuses', () => {
 
   it('408 is a failure of the host, and 503 is one unless the exchange decides otherwise', () => {
     expect(errorOf(408)?.code).toBe('http-server-error');
-    const answered = { status: 503, headers: {}, head: '', receivedAt: 0 };
+    const answered = { status: 503, headers: {}, head: '', receivedAtMs: 0 };
     const codeOf = (read: Refusal) => statusError(answered, URL_, () => read)?.code;
     const code = 'rate-limited';
     const refusals = [{ code, isDecided: true }, { code }, { isDecided: true }] as const;
@@ -105,9 +105,9 @@ describe('the wait that an answer asks for', () => {
   const DATE = new Date(NOW).toUTCString();
   const HOUR = 3600_000;
   const banned = (ms: number): string => `{"code":-1003,"msg":"Way too much; IP banned until ${NOW + ms}."}`;
-  /** `receivedAt`: by our own clock. */
-  const refused = (status: number, head: string, headers: Record<string, string>, receivedAt = NOW) =>
-    statusError({ status, head, headers, receivedAt }, URL_, BINANCE_ANSWERS.readRefusal);
+  /** `receivedAtMs`: by our own clock. */
+  const refused = (status: number, head: string, headers: Record<string, string>, receivedAtMs = NOW) =>
+    statusError({ status, head, headers, receivedAtMs }, URL_, BINANCE_ANSWERS.readRefusal);
 
   it.each<[string, number, string, Record<string, string>, number | undefined]>([
     ['429 with a header', 429, '', { 'retry-after': '7' }, 7000],

@@ -122,7 +122,7 @@ describe('a ban', () => {
     });
     const banned = new CryptodlError('banned', 'said by the test', { retryAfterMs: 5000 });
     await refusal(throttle.layer(() => Promise.reject(banned))(REQUEST, context()));
-    const ban = { until: clock.now() + 5000, why: 'said by the test' };
+    const ban = { untilMs: clock.now() + 5000, why: 'said by the test' };
     expect(recorded).toEqual(['host.test', 'other.test'].map((host) => [`futures@a:1 ${host}`, ban]));
   });
 

@@ -44,7 +44,7 @@ it('a copy can be read by this process and others; the last of many writes count
   await Promise.all(Array.from({ length: 100 }, (_, name) => copies.keep(`n${name}`, 'v')));
   for (let time = 0; time < 3; time += 1) await copies.keep('n99', `v${time}`);
   for (const reader of [copies, copiesIn(folder)]) {
-    expect(await reader.read('n99', textOf)).toEqual({ at: NOW, value: 'v2' });
+    expect(await reader.read('n99', textOf)).toEqual({ atMs: NOW, value: 'v2' });
     expect(await reader.read('c', textOf)).toBeUndefined();
     expect([reader.said, copiesOn(folder).length]).toEqual([[], 100]);
   }

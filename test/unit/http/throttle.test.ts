@@ -328,7 +328,7 @@ describe('a ban (418)', () => {
     const { clock, ask } = windowed(() => refuse(codes.shift() ?? 'bug', waits.shift()), {
       bans: {
         ...NO_BANS,
-        record: (place, { why, until }) => told.push([place, why, until - clock.now()]),
+        record: (place, { why, untilMs }) => told.push([place, why, untilMs - clock.now()]),
       },
     });
     ask('futures');

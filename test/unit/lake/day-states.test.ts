@@ -59,7 +59,8 @@ function daysOf(covered: readonly SeriesStates[]): unknown[] {
   return covered.map(({ from, to, gaps }) => [
     `${dayText(from)} ${to === from ? '-' : dayText(to - 1)}`,
     ...gaps.map(
-      (gap) => `${dayText(gap.from / DAY_SECONDS)} ${(gap.to - gap.from) / DAY_SECONDS} ${gap.reason}`,
+      (gap) =>
+        `${dayText(gap.fromSeconds / DAY_SECONDS)} ${(gap.toSeconds - gap.fromSeconds) / DAY_SECONDS} ${gap.reason}`,
     ),
   ]);
 }

@@ -23,8 +23,8 @@ function fileOf(name: string, text: string): LakeFile {
     open: [],
     hasRest: false,
     mayRepeat: false,
-    first: undefined,
-    last: undefined,
+    firstInstant: undefined,
+    lastInstant: undefined,
   };
 }
 

@@ -4,8 +4,8 @@ import type { Gap } from '../../../src/lake/catalogue/gap.js';
 
 const OF = { rowSeconds: 60, dayStartSeconds: 0 };
 const gapAt = (minute: number, amount = 1): Gap => ({
-  from: minute * 60,
-  to: (minute + amount) * 60,
+  fromSeconds: minute * 60,
+  toSeconds: (minute + amount) * 60,
   state: 'absent',
   reason: 'hole',
   amount,
@@ -26,7 +26,7 @@ function linesOf(gaps: readonly (readonly [Gap, (typeof OF | typeof DAYS)?])[], 
 describe('gaps', () => {
   const at = (day: number, reason: Gap['reason'] = 'hole'): Gap => ({
     ...gapAt(day * 1440),
-    to: (day + 1) * DAY,
+    toSeconds: (day + 1) * DAY,
     reason,
   });
 
@@ -66,7 +66,7 @@ describe('gaps', () => {
 
   it('of days end with the last day, and those of a cut day with the minute', () => {
     expect(linesOf([[at(2), DAYS]])[1]).toBe('  1970-01-03: A, hole, 1 day');
-    const cut = { ...at(2, 'cut'), from: 2 * DAY + 7 * 3600 };
+    const cut = { ...at(2, 'cut'), fromSeconds: 2 * DAY + 7 * 3600 };
     expect(linesOf([[cut, DAYS]])[1]).toBe('  1970-01-03 07:00 … 23:59: A, cut, 1 day');
     const hours = { ...gapAt(60, 120), amount: 2 };
     expect(linesOf([[hours, { ...OF, rowSeconds: 3600 }]])[1]).toBe(
@@ -104,7 +104,7 @@ describe('very many different gaps', () => {
     groups.add(
       'B',
       OF,
-      minutes.map(({ from }) => gapAt(from / 60 + 200_000)),
+      minutes.map(({ fromSeconds }) => gapAt(fromSeconds / 60 + 200_000)),
     );
     expect(groups.lines()).toHaveLength(12);
     expect(groups.lines()[1]).toBe('  1971-11-26 10:40 … 18:59: A, hole, 500 rows');
@@ -117,7 +117,7 @@ describe('very many different gaps', () => {
     groups.add(
       'B',
       OF,
-      minutes.map(({ from }) => gapAt(from / 60 + 200_000)),
+      minutes.map(({ fromSeconds }) => gapAt(fromSeconds / 60 + 200_000)),
     );
     expect(groups.lines()).toHaveLength(120_003);
   });

@@ -48,7 +48,11 @@ function reasonsOf(
   dataset?: string,
 ): unknown[] {
   const gaps = gapsOf(lines, [FIRST * DAY + from, FIRST * DAY + to], dataset);
-  return gaps.map((gap) => [(gap.from - FIRST * DAY) / HOUR, (gap.to - FIRST * DAY) / HOUR, gap.reason]);
+  return gaps.map((gap) => [
+    (gap.fromSeconds - FIRST * DAY) / HOUR,
+    (gap.toSeconds - FIRST * DAY) / HOUR,
+    gap.reason,
+  ]);
 }
 
 describe('a known halt', () => {

@@ -98,7 +98,7 @@ describe('a failure', () => {
 it('REST was asked for the wanted day only, and not for the late days before it', async () => {
   const { folder, run } = scene();
   await run((notes) => {
-    notes.note(SERIES, DAY, 'not-published-yet', { since: day('2026-11-18'), hasAskedRest: true });
+    notes.note(SERIES, DAY, 'not-published-yet', { sinceDay: day('2026-11-18'), hasAskedRest: true });
   });
   const told = manifestLines(folder).map(({ first, last, rest }) => [first, last, rest !== undefined]);
   expect(told).toEqual([

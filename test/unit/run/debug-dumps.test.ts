@@ -52,7 +52,7 @@ describe('SIGUSR2', () => {
       { stateDir, debugDump: undefined },
       {
         clock,
-        startedAt: clock.monotonic() - 250,
+        startedAtMs: clock.monotonic() - 250,
         stderr: new Writable(),
         surroundings: surroundingsOf({}),
         onDebugSignal: (listener) => {

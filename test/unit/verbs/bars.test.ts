@@ -31,8 +31,8 @@ function sourceOf(days: readonly number[], interval = '1m'): BarSource {
     hasRest: false,
     rows: 1440,
     mayRepeat: false,
-    first: undefined,
-    last: undefined,
+    firstInstant: undefined,
+    lastInstant: undefined,
     settings: SETTINGS,
   }));
   return {

@@ -10,9 +10,9 @@ const HOUR_MS = 3_600_000;
 const START = Date.parse('2024-01-01T00:00:00Z');
 const HOSTILE = `</script></svg><img src=x onerror="alert(1)"> & 'x' \u0007`;
 
-function barOf(at: number, [open, high, low, close]: readonly [number, number, number, number]): Bar {
-  const first = START + at * HOUR_MS;
-  return { at, firstMs: first, lastMs: first, open, high, low, close, volume: 0 };
+function barOf(index: number, [open, high, low, close]: readonly [number, number, number, number]): Bar {
+  const first = START + index * HOUR_MS;
+  return { index, firstMs: first, lastMs: first, open, high, low, close, volume: 0 };
 }
 
 const SPAN = { fromMs: START, toMs: START + 24 * HOUR_MS };

@@ -170,11 +170,11 @@ const bars = fc
     const byStep = new Map(all.map((one) => [one.at, one]));
     return [...byStep.values()]
       .sort((a, b) => a.at - b.at)
-      .map(({ at, prices, volume }): Bar => {
+      .map(({ at: index, prices, volume }): Bar => {
         const [open = 0, close = 0] = prices;
-        const first = START + at * HOUR_MS;
+        const first = START + index * HOUR_MS;
         return {
-          at,
+          index,
           firstMs: first,
           lastMs: first,
           open,
@@ -202,9 +202,9 @@ describe('a picture', () => {
           series: SERIES,
           columns: isLine ? { kind: 'line', column } : CANDLES,
           bars:
-            all.filter(({ at }) => at < grid.count).length > 0
-              ? all.filter(({ at }) => at < grid.count)
-              : [{ ...(all[0] as Bar), at: 0 }],
+            all.filter(({ index }) => index < grid.count).length > 0
+              ? all.filter(({ index }) => index < grid.count)
+              : [{ ...(all[0] as Bar), index: 0 }],
           grid,
           breaks: [],
           notes: [],
@@ -226,9 +226,9 @@ function modelOf(rows: readonly Row[], stepOf: (ms: number) => number): Bar[] {
   const steps = new Map<number, Bar>();
   for (const [ms, open, high, low, close, volume] of rows) {
     if ([open, high, low, close].some((price) => !Number.isFinite(price))) continue;
-    const at = stepOf(ms);
-    const own = steps.get(at) ?? {
-      at,
+    const index = stepOf(ms);
+    const own = steps.get(index) ?? {
+      index,
       firstMs: ms,
       lastMs: ms,
       open,
@@ -237,7 +237,7 @@ function modelOf(rows: readonly Row[], stepOf: (ms: number) => number): Bar[] {
       close,
       volume: 0,
     };
-    steps.set(at, {
+    steps.set(index, {
       ...own,
       lastMs: ms,
       close,
@@ -288,8 +288,8 @@ describe('the bars of rows', () => {
               : Math.floor((ms - START) / (grid.startOf(1) - grid.startOf(0)));
           const expected = modelOf(rows, stepOf);
           expect(read).toEqual(
-            expected.map(({ at, firstMs: first, lastMs: last, open, high, low, close, volume }) => [
-              at,
+            expected.map(({ index, firstMs: first, lastMs: last, open, high, low, close, volume }) => [
+              index,
               first,
               last,
               open,

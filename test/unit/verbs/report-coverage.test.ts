@@ -29,9 +29,10 @@ function seriesOf(
 
 /** A missing minute on each of so many days. */
 function minutes(count: number): Gap[] {
-  return Array.from({ length: count }, (_, at) => {
-    const from = (11 + at) * DAY_SECONDS + 3600;
-    return { from, to: from + 60, state: 'short', reason: 'unexplained', amount: 1, isMissing: true };
+  return Array.from({ length: count }, (_, index) => {
+    const fromSeconds = (11 + index) * DAY_SECONDS + 3600;
+    const toSeconds = fromSeconds + 60;
+    return { fromSeconds, toSeconds, state: 'short', reason: 'unexplained', amount: 1, isMissing: true };
   });
 }
 
@@ -72,7 +73,7 @@ describe('the coverage in a page', () => {
   });
 
   it('has the figures of each series, also without rows or days', async () => {
-    const times = { first: '2026-01-01T00:00:00.000Z', last: '2026-02-01T00:00:00.000Z' };
+    const times = { firstInstant: '2026-01-01T00:00:00.000Z', lastInstant: '2026-02-01T00:00:00.000Z' };
     const nothing = { from: Infinity, to: -Infinity, format: undefined };
     const [group] = await groupsOf([
       seriesOf('BTCUSDT', '1m', [], { ...times, format: 'csv' }),
@@ -86,8 +87,8 @@ describe('the coverage in a page', () => {
         m: 10,
         o: 7,
         v: 2,
-        f: times.first,
-        l: times.last,
+        f: times.firstInstant,
+        l: times.lastInstant,
         d: 10,
         r: 'A390',
       },

@@ -107,8 +107,8 @@ describe('the states of days', () => {
   const of = (from: number, to: number, gaps: readonly Gap[]): SeriesStates =>
     ({ from, to, rowSeconds: 60, gaps }) as SeriesStates;
   const gap = (from: number, to: number, reason: Gap['reason'], isMissing = true, rowSeconds = 60): Gap => ({
-    from: from * DAY_SECONDS,
-    to: to * DAY_SECONDS,
+    fromSeconds: from * DAY_SECONDS,
+    toSeconds: to * DAY_SECONDS,
     state: 'absent',
     reason,
     amount: ((to - from) * DAY_SECONDS) / rowSeconds,

@@ -61,7 +61,7 @@ async function summaryOf(
     pendingJobs,
     jobs: jobs.length,
     options: { json: true, out: 'lake', quiet: false, strict },
-    io: { clock, startedAt: 0, stdout, stderr: stdout },
+    io: { clock, startedAtMs: 0, stdout, stderr: stdout },
     signals: { signal: new AbortController().signal, signalled: () => undefined },
   };
   const code = await clock.drive(waitForJobs(waiting as unknown as Waiting), { progress: () => 0 });

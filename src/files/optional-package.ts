@@ -1,5 +1,5 @@
 /** Loads packages that only some commands need, and that users install themselves. */
-import { CryptodlError, errnoOf } from './errors.js';
+import { CryptodlError, errnoOf } from '../model/errors.js';
 
 /** Rejects with `package-missing` if one of the packages is not installed. `load`: imports them. `what`: what needs them. */
 export async function loadOptional<T>(
