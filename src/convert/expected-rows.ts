@@ -1,7 +1,7 @@
 /** How many rows the objects of a series must have, and which times they may have. */
 import { rowSeconds, type DatasetSpec } from '../exchange/exchange-spec.js';
 import { startOfDay } from '../model/calendar.js';
-import { DAY_MS } from '../model/units.js';
+import { DAY_SECONDS, DAY_MS } from '../model/units.js';
 import type { Series, SourceObject, Period } from '../model/task.js';
 
 /** The number of rows that a period must have; undefined for rows at irregular times, bars longer than a day, and a period that is not over. */
@@ -12,7 +12,7 @@ export function expectedRows(
 ): number | undefined {
   const seconds = rowSeconds(spec, interval);
   if (seconds === undefined || rest?.open === true) return undefined;
-  return ((period.to - period.from) * 86_400) / seconds;
+  return ((period.to - period.from) * DAY_SECONDS) / seconds;
 }
 
 /** Length of a bar in seconds; undefined for datasets without bars, and for bars longer than a day, which may open outside their period. */

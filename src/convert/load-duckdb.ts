@@ -1,7 +1,7 @@
 /** Loads the package of DuckDB, and gives its errors a type. */
 import type * as Values from '@duckdb/node-api';
 import { createRequire } from 'node:module';
-import { errnoOf, CryptodlError } from '../model/errors.js';
+import { FULL_HINT, errnoOf, CryptodlError } from '../model/errors.js';
 
 /** The version of DuckDB. Rejects when its native binary cannot be loaded. */
 export const duckdbVersion = (): Promise<string> => new Promise((resolve) => resolve(loadDuckDb().version()));
@@ -48,7 +48,7 @@ export async function mapErrors<T>(act: () => Promise<T>): Promise<T> {
     if (/No space left|disk quota/i.test(text)) {
       throw new CryptodlError('disk-full', `the disk is full: ${text}`, {
         cause: error,
-        hint: 'free some space and try again; committed files are kept',
+        hint: FULL_HINT,
       });
     }
     if (text.startsWith('INTERRUPT Error')) throw interrupted();

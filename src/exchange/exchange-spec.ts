@@ -1,7 +1,7 @@
 /** Markets, datasets and columns of an exchange, made from the facts of config/. */
 import { parsePeriod, type DayStart } from '../model/calendar.js';
 import type { Cadence, PartitionPeriod, Market, Period } from '../model/task.js';
-import { HOUR_MS, DURATION_MS } from '../model/units.js';
+import { DAY_SECONDS, HOUR_MS, DURATION_MS } from '../model/units.js';
 import type { ColumnSpec, DatasetFacts, OfferFacts, ExchangeFacts } from './facts.js';
 
 /** First and last known period. `last` is undefined if unknown, or if the dataset is still published. */
@@ -93,7 +93,7 @@ export function rowSeconds(spec: DatasetSpec, interval: string | undefined): num
   if (isMade(spec)) return undefined;
   if (spec.rowSeconds !== undefined) return spec.rowSeconds;
   const seconds = intervalMs(interval ?? '') / 1000;
-  return seconds <= 86_400 ? seconds : undefined;
+  return seconds <= DAY_SECONDS ? seconds : undefined;
 }
 
 /** Whether a series has bars above a day, or bars of the program. */

@@ -1,4 +1,5 @@
 /** A copy of the listing below one prefix. Walks begin at a marker that moves from day to day, so the copy has the names of the last walk and those before its marker. */
+import { HOUR_MS } from '../model/units.js';
 import { byKey } from './keys.js';
 import type { ListedObject } from './exchange.js';
 import { isRecord } from '../text/json.js';
@@ -14,7 +15,7 @@ export interface ListingCopy {
 }
 
 /** A younger copy that has all names of a walk is not written again. */
-const REWRITE_AFTER_MS = 3_600_000;
+const REWRITE_AFTER_MS = HOUR_MS;
 
 /** The copy with the names of a walk to the end, after the names that it has before that. Undefined if the copy is young enough. */
 export function withWalk(

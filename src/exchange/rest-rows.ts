@@ -1,4 +1,5 @@
 /** Rows of REST: their pages split into periods, because a page may have rows of many periods and a period may need many pages. */
+import { HOUR_MS } from '../model/units.js';
 
 /** Epoch milliseconds `[from, to)`. */
 export interface TimeSpan {
@@ -31,7 +32,7 @@ export const NOT_IN_REST: ReadonlySet<string> = new Set([
 ]);
 
 /** The last rows of a day appear seconds after its end, and the local clock may be ahead of the exchange. */
-export const SETTLE_MS = 3_600_000;
+export const SETTLE_MS = HOUR_MS;
 
 export interface PeriodRows {
   readonly rows: readonly RestRow[];

@@ -1,6 +1,6 @@
 /** Absent periods of a series, as recorded in its manifest: the reason, the number of requests, and when to request them again. */
 import { dayPeriod, monthOf, monthPeriod, parsePeriod, periodText } from '../model/calendar.js';
-import { DAY_MS } from '../model/units.js';
+import { HOUR_MS, DAY_MS } from '../model/units.js';
 import { ERROR_TRAITS } from '../model/error-codes.js';
 import { CryptodlError, type ErrorCode } from '../model/errors.js';
 import { LATE_MS, REASON_FACTS, type AbsenceReason } from '../model/absence-reasons.js';
@@ -170,14 +170,14 @@ function periodsOf({ daily, monthly }: Readonly<Record<Cadence, ReadonlyMap<numb
 
 /** The age of a period divided by this number is the time between two of its requests. */
 const AGES_PER_WAIT = 8;
-const LONGEST_WAIT_DAYS = 30;
+const MOST_WAIT_DAYS = 30;
 
 /** The days between two requests of a period of this age in days: none at first, 30 at last, without end. */
 export const waitOfAge = (days: number): number =>
-  Math.max(0, Math.min(Math.floor(days / AGES_PER_WAIT), LONGEST_WAIT_DAYS));
+  Math.max(0, Math.min(Math.floor(days / AGES_PER_WAIT), MOST_WAIT_DAYS));
 
 /** A daily run begins less than a day after the end of the one before. Milliseconds. */
-const LONGEST_RUN_MS = 6 * 3_600_000;
+const LONGEST_RUN_MS = 6 * HOUR_MS;
 
 /** Whether to request an absent period again. The wait grows with the age that the period had at its last request. */
 export function isDue({ reason, atMs, to }: Pick<Absence, 'reason' | 'atMs' | 'to'>, nowMs: number): boolean {

@@ -3,6 +3,7 @@
  * it by writing to the lock file. The age of a renewal is the difference between two times of the same file system, so the clocks of the hosts do not
  * matter.
  */
+import { HOUR_MS } from '../model/units.js';
 import { randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
 import { open, lstat, rm, stat, writeFile } from 'node:fs/promises';
@@ -60,7 +61,7 @@ function parseHolder(text: string): LockHolder | undefined {
 
 /** A lock of another host or container expires this long after its last renewal. */
 export const LEASE_MS = 60_000;
-const MOST_AHEAD_MS = 3_600_000;
+const MOST_AHEAD_MS = HOUR_MS;
 
 /** The time of the file system of `directory` in epoch milliseconds; undefined if the directory is not writable. */
 export async function fileSystemNow(directory: string): Promise<number | undefined> {

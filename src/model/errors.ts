@@ -201,7 +201,7 @@ export function withPath(error: unknown, path: string): unknown {
   return error;
 }
 
-const FULL_HINT = 'free some space and try again; committed files are kept';
+export const FULL_HINT = 'free some space and try again; committed files are kept';
 const FILE_IN_PATH = 'a part of this path is a file in place of a folder: move the file away and try again';
 const FOLDER_IN_PLACE = 'a folder exists in place of a file: move the folder away and try again';
 const NO_PERMISSION = 'this user may not do that: change the owner or the permissions, and try again';

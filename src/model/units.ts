@@ -1,8 +1,10 @@
 /** Durations, sizes and counts: parsed from the command line, and formatted for people. */
 
+export const SECOND_MS = 1000;
 export const MINUTE_MS = 60_000;
 export const HOUR_MS = 60 * MINUTE_MS;
 export const DAY_MS = 24 * HOUR_MS;
+export const DAY_SECONDS = 86_400;
 /** The latest time of a JavaScript Date. */
 export const LATEST_DATE_MS = 8.64e15;
 

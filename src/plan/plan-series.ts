@@ -1,7 +1,7 @@
 /** Plans one series: listing and manifest become partition plans. */
 import { isFromRest } from '../model/manifest-line.js';
 import { haltsOf } from '../lake/catalogue/catalogue.js';
-import { DAY_SECONDS } from '../lake/catalogue/gap.js';
+import { DAY_SECONDS } from '../model/units.js';
 import { intersect, rangesOf, spansOf, subtract, type DayRange } from '../lake/catalogue/spans.js';
 import { heldCuts } from '../lake/catalogue/cut-days.js';
 import { isRestDue } from '../lake/absences.js';

@@ -55,7 +55,7 @@ interface Requested {
   readonly order?: { readonly firstDay: number | undefined };
 }
 
-const SERIES_AT_ONCE = 16;
+export const SERIES_AT_ONCE = 16;
 
 /** Plans the series in order, several at a time. The caller must close the spool. */
 export async function makePlan(tools: PlanTools, { requests, hasListing, order }: Requested): Promise<Plan> {

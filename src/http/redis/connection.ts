@@ -22,7 +22,8 @@ export interface RedisConnection {
 }
 
 const CONNECT_MS = 5000;
-const ANSWER_MS = 1000;
+/** The longest wait for an answer of Redis. */
+export const ANSWER_MS = 1000;
 /** The commands of BullMQ that wait for jobs and events are answered after ten seconds at the latest. */
 const LONGEST_ANSWER_MS = 30_000;
 const SHORTEST_RETRY_MS = 50;

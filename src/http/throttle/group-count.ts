@@ -1,11 +1,10 @@
 /** The count of a bucket that all programs of an egress group share. */
+import { ANSWER_MS } from '../redis/connection.js';
 import type { Clock } from '../../model/clock.js';
 import type { EgressGroup } from './group.js';
 import type { ToldWindow } from './group-script.js';
 import type { Budget, WindowCount } from './window-count.js';
 
-/** Redis answers earlier, or the group is lost; both wake the bucket. Milliseconds. */
-const ANSWER_MS = 1000;
 /** After a refusal, the bucket asks again when permits of others may have been given back. Milliseconds. */
 const FULL_MS = 900;
 /** Redis gives no permit for two seconds after it lost data. Milliseconds. */

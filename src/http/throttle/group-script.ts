@@ -1,4 +1,5 @@
 /** The rules of an egress group, as one script that Redis runs atomically (docs/adr/0016). */
+import { HOUR_MS } from '../../model/units.js';
 import { LONGEST_WAIT_MS } from '../../model/errors.js';
 
 /** A member without a sign of life for so long may have lost Redis, and take its share alone. Milliseconds. */
@@ -8,7 +9,7 @@ const FORGOTTEN_MS = 120_000;
 /** For so many milliseconds after the first call, members tell their counts and no permit is given: Redis may have lost its data. */
 const SETTLING_MS = 2000;
 /** Keys of a group that no program uses end after this time. Milliseconds. */
-const UNUSED_MS = 3_600_000;
+const UNUSED_MS = HOUR_MS;
 
 /** A window of a bucket, as a member knows it. */
 export interface ToldWindow {

@@ -1,4 +1,5 @@
 /** The buckets of the servers, which runs of one process share that have shared resources. */
+import { SECOND_MS } from '../../model/units.js';
 import type { Clock } from '../../model/clock.js';
 import { SharedResources } from '../../model/shared-resources.js';
 import type { Observer } from '../../model/observer.js';
@@ -176,10 +177,14 @@ interface ServerTime {
   readonly toMs: number;
 }
 
-/** A `Date` header has whole seconds. */
-const SECOND_MS = 1000;
 /** Slower answers are ignored: with bounds as wide as a window, the current window would never be known. */
 const SLOWEST_MS = 10_000;
+
+/** The least and the greatest difference (server minus local, in ms) that explain an answer: a `Date` header has whole seconds (RFC 9110, 5.6.7). */
+export const clockBounds = (dateMs: number, sentAtMs: number, receivedAtMs: number) => ({
+  least: dateMs - receivedAtMs,
+  most: dateMs + SECOND_MS - sentAtMs,
+});
 
 /**
  * Each answer bounds the difference between the clocks of server and machine from both sides: its date was written after the
@@ -195,8 +200,7 @@ export class ServerClock {
   /** `dateMs`: the `Date` header; the other two are times of the monotonic clock. */
   onAnswer(dateMs: number, sentAtMs: number, receivedAtMs: number): void {
     if (receivedAtMs - sentAtMs > SLOWEST_MS) return;
-    const least = dateMs - receivedAtMs;
-    const most = dateMs + SECOND_MS - sentAtMs;
+    const { least, most } = clockBounds(dateMs, sentAtMs, receivedAtMs);
     this.#leastMs = Math.max(this.#leastMs, least);
     this.#mostMs = Math.min(this.#mostMs, most);
     // The bounds contradict each other, so one of the clocks was changed: only the last answer counts.

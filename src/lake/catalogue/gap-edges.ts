@@ -3,7 +3,8 @@ import type { Absences } from '../absences.js';
 import { dayPeriod } from '../../model/calendar.js';
 import type { DatasetSpec } from '../../exchange/exchange-spec.js';
 import { reasons, type GapReason, type SeriesFacts } from './absent-days.js';
-import { DAY_SECONDS, type Gap } from './gap.js';
+import { DAY_SECONDS } from '../../model/units.js';
+import { type Gap } from './gap.js';
 import { at, eachSpan, union, type Spans } from './spans.js';
 import type { BarOpenings } from './bar-openings.js';
 

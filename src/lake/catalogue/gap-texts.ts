@@ -1,5 +1,6 @@
 /** Gaps as text: their times, groups of equal ones over the symbols of a dataset, and the amounts of those in which no data is expected. */
-import { DAY_SECONDS, type Gap } from './gap.js';
+import { DAY_SECONDS } from '../../model/units.js';
+import { type Gap } from './gap.js';
 import type { SeriesStates } from './day-states.js';
 import { dayText } from '../../model/calendar.js';
 import { numberText } from '../../model/units.js';

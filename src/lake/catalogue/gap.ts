@@ -1,9 +1,9 @@
 /** A time without data in a series, with its state, reason and evidence. */
+import { DAY_SECONDS } from '../../model/units.js';
 import type { Evidence, GapReason } from './absent-days.js';
 import { eachSpan, type Spans } from './spans.js';
 
 /** Times of states are seconds since the start of the exchange's day 1970-01-01. Each day begins at a multiple of this number. */
-export const DAY_SECONDS = 86_400;
 
 /**
  * What is not held. `short`: rows of a held object are missing. `absent`: no object of the day is held. `unpublished`: the day is not due

@@ -1,5 +1,6 @@
 /** The expected and missing amounts of the days or months of a series. */
-import { DAY_SECONDS, type Gap } from './gap.js';
+import { DAY_SECONDS } from '../../model/units.js';
+import { type Gap } from './gap.js';
 import type { Amounts, SeriesStates } from './day-states.js';
 import { dayText, monthOf, monthStart, monthText } from '../../model/calendar.js';
 import { overlap } from './spans.js';

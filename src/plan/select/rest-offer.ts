@@ -1,6 +1,6 @@
 /** The periods of a series that REST serves at the time of the run. */
 import { dayOf, dayText, parseDay } from '../../model/calendar.js';
-import { HOUR_MS, DAY_MS } from '../../model/units.js';
+import { DAY_SECONDS, HOUR_MS, DAY_MS } from '../../model/units.js';
 import type { RestOffer } from '../rest-evidence.js';
 import type { SelectedSeries } from '../series-request.js';
 import type { Period, Series } from '../../model/task.js';
@@ -43,7 +43,7 @@ export function restOffer(series: Series, options: OfferOptions): RestOffer | un
   const hasFewRows = (period: Period): boolean =>
     hasMonths ||
     period.cadence === 'daily' ||
-    (seconds !== undefined && ((period.to - period.from) * 86_400) / seconds <= MOST_ROWS);
+    (seconds !== undefined && ((period.to - period.from) * DAY_SECONDS) / seconds <= MOST_ROWS);
   return {
     mode,
     from,

@@ -3,7 +3,7 @@ import { dayOf, periodText, startOfDay, UTC, dayPeriod, monthOf, monthPeriod } f
 import { seriesName, type Period, type Series } from '../../model/task.js';
 import { LATEST_DATE_MS, instantText, listText } from '../../model/units.js';
 import type { Until } from '../../plan/options/dates.js';
-import { listOrProbe } from '../../plan/plan.js';
+import { SERIES_AT_ONCE, listOrProbe } from '../../plan/plan.js';
 import type { RunSelection } from '../../plan/select/selection.js';
 import type { RunSession } from '../session/session.js';
 import { grouped } from '../../model/by-name.js';
@@ -79,8 +79,6 @@ interface Expected {
 }
 
 type PublicationContext = Pick<PlanContext, 'exchange' | 'today' | 'listSeries'>;
-
-const SERIES_AT_ONCE = 16;
 
 /** Leaves out series from REST, because REST publishes nothing, and bars longer than a day, because they have no object per day. */
 function awaitedOf({ exchange, today }: PublicationContext, requests: readonly SelectedSeries[]): Expected[] {

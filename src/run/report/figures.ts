@@ -1,4 +1,5 @@
 /** The network figures of a run, for summary, closing block and events. */
+import { HOUR_MS } from '../../model/units.js';
 import { createHistogram, type RecordableHistogram } from 'node:perf_hooks';
 import { Counters } from '../../model/counters.js';
 import { CryptodlError, type ErrorCode } from '../../model/errors.js';
@@ -15,7 +16,7 @@ export function latencyBucketOf(seconds: number): number {
 }
 
 /** One hour. Longer times count as one hour. */
-const LONGEST_MS = 3_600_000;
+const LONGEST_MS = HOUR_MS;
 
 /**
  * `objects`, `bytes`: those that arrived · `requests`: attempts that were sent, `attempts`: ended ones, `failed`: those of them that failed ·

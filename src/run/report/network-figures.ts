@@ -1,4 +1,5 @@
 /** All network figures of a run at a moment. */
+import { HOUR_MS } from '../../model/units.js';
 import type { RequestCount } from '../../model/observer.js';
 import type { Throttle } from '../../http/throttle/throttle.js';
 import type { Clock } from '../../model/clock.js';
@@ -26,7 +27,7 @@ export function networkFigures({ clock, stack, figures, costs, concurrency, loop
   const { throttle, pools } = stack;
   const openedAt = clock.monotonic();
   return () => {
-    const hours = Math.max(clock.monotonic() - openedAt, 1) / 3_600_000;
+    const hours = Math.max(clock.monotonic() - openedAt, 1) / HOUR_MS;
     const sockets = pools.use();
     const refusalsPerHour = Math.round(throttle.figures.refusals / hours);
     const limiter: Throttle['figures'] & { refusalsPerHour: number } = {

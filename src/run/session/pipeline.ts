@@ -2,6 +2,7 @@
  * What the runs of one worker share: requests with their limits, the workshop, and open lakes. Each job of the worker is a run of its
  * own, with its own plan and its own outcomes.
  */
+import { HOUR_MS } from '../../model/units.js';
 import { rm } from 'node:fs/promises';
 import { tempFolderOf, tempPath } from '../../files/temp-files.js';
 import { SILENT_OBSERVER } from '../../model/observer.js';
@@ -28,7 +29,7 @@ interface SharedHttp {
 }
 
 /** The requests of a worker know the time at which they were opened, so they are opened again after this time. */
-const RENEW_MS = 3_600_000;
+const RENEW_MS = HOUR_MS;
 
 export class Pipeline implements SharedParts {
   /** Shared by all runs. `release` does nothing until the pipeline closes. */

@@ -1,6 +1,7 @@
 /** Judges the orders of a lake: compares what was asked for, up to the last day that must be published by now, with what the lake holds. */
 import { openCatalogue } from '../../lake/catalogue/catalogue.js';
-import { DAY_SECONDS, type Gap } from '../../lake/catalogue/gap.js';
+import { DAY_SECONDS } from '../../model/units.js';
+import { type Gap } from '../../lake/catalogue/gap.js';
 import type { Amounts, SeriesStates } from '../../lake/catalogue/day-states.js';
 import { DoubtSums } from '../../lake/catalogue/doubts.js';
 import { percentOf, unitOf } from '../../lake/catalogue/series-table.js';

@@ -1,5 +1,6 @@
 /** Which verbs may mend a gap, for the commands that `check` and `coverage` suggest. */
-import { DAY_SECONDS, type Gap } from '../../lake/catalogue/gap.js';
+import { DAY_SECONDS } from '../../model/units.js';
+import { type Gap } from '../../lake/catalogue/gap.js';
 import type { Format, layerName } from '../../model/task.js';
 import { firstDayOfRest } from '../../plan/select/rest-offer.js';
 import type { Exchange } from '../../exchange/exchange.js';

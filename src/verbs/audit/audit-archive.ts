@@ -1,4 +1,5 @@
 /** Downloads the monthly and daily objects of each month into a spool folder, audits them and deletes them. */
+import { ORDINAL } from '../../convert/statements.js';
 import { dayOf, dayPeriod, eachDay, monthOf, monthStart, monthText } from '../../model/calendar.js';
 import type { VerbEngine, DuckDb, Engine } from '../../convert/duckdb.js';
 import { toCryptodlError, usage } from '../../model/errors.js';
@@ -159,7 +160,6 @@ type Comparison = Pick<AuditedMonth, 'findings' | 'rows' | 'rowsWithoutDay'>;
 
 /** The ordinal of the monthly object. The ordinal of a daily object is its day number. */
 const MONTHLY = -1;
-const ORDINAL = quoteName('.ordinal');
 const OF_MONTH = `${ORDINAL} = ${MONTHLY}`;
 /** Ids of `trades` have gaps at the exchange itself (github.com/binance/binance-public-data, issues 363 and 458). */
 const UNBROKEN_IDS: ReadonlySet<string> = new Set(['aggTrades']);

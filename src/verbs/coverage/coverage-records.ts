@@ -1,5 +1,6 @@
 /** Coverage for programs: NDJSON and CSV. Times are ISO 8601, spans are half-open. */
-import { DAY_SECONDS, type Gap } from '../../lake/catalogue/gap.js';
+import { DAY_SECONDS } from '../../model/units.js';
+import { type Gap } from '../../lake/catalogue/gap.js';
 import type { Amounts, SeriesStates } from '../../lake/catalogue/day-states.js';
 import type { Format, Series } from '../../model/task.js';
 import { csvLine } from '../../text/csv.js';

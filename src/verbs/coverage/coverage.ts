@@ -12,7 +12,7 @@ import { coverSelected, type LakeCoverage } from '../../run/verdict/cover-select
 import type { CoverageCounts } from '../../lake/catalogue/coverage-counts.js';
 import { coverageTexts } from './print-coverage.js';
 import { CSV_HEAD, csvLines, seriesRecord } from './coverage-records.js';
-import { DAY_SECONDS } from '../../lake/catalogue/gap.js';
+import { DAY_SECONDS } from '../../model/units.js';
 import type { SeriesStates } from '../../lake/catalogue/day-states.js';
 import { dayText } from '../../model/calendar.js';
 import { seriesName } from '../../model/task.js';

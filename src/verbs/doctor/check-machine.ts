@@ -1,10 +1,11 @@
 /** Checks of this machine: versions and memory, the server of `--redis`, the clock, the bans, and the folders of a run. They leave no files behind. */
+import { clockBounds } from '../../http/throttle/server-buckets.js';
 import { arch, platform } from 'node:os';
 import type { EgressGroup } from '../../http/throttle/group.js';
 import type { Clock } from '../../model/clock.js';
 import { toCryptodlError, errnoOf } from '../../model/errors.js';
 import { memoryLimitBytes } from '../../files/machine.js';
-import { bytesText, countText, durationText, instantText } from '../../model/units.js';
+import { SECOND_MS, bytesText, countText, durationText, instantText } from '../../model/units.js';
 import { TOOL_VERSION } from '../../model/version.js';
 import { connectRedis } from '../../http/redis/connection.js';
 import { shownRedis } from '../../http/redis/redis-errors.js';
@@ -96,8 +97,6 @@ export interface ClockDifference {
   readonly differenceMs: number;
 }
 
-/** A `Date` header has whole seconds (RFC 9110, section 5.6.7). */
-const SECOND_MS = 1000;
 const FAIL_MS = 60_000;
 
 /** Warns when the clock differs by more than a second from every host; fails from a minute on. */
@@ -118,8 +117,7 @@ export function checkClock(clocks: readonly ClockDifference[]): CheckResult {
 
 /** The least difference (host minus local, in ms) that explains the answer; 0 when the clocks may be equal. */
 export function differenceOf(dateMs: number, sentAtMs: number, receivedAtMs: number): number {
-  const least = dateMs - receivedAtMs;
-  const most = dateMs + SECOND_MS - sentAtMs;
+  const { least, most } = clockBounds(dateMs, sentAtMs, receivedAtMs);
   if (least > 0) return least;
   return Math.min(most, 0);
 }

@@ -88,7 +88,7 @@ export const rowOrder = (spec: DatasetSpec): string =>
   [...new Set([instantExpression(spec), ...spec.sort.map(quoteName)])].join(', ');
 
 /** The days of the ranges on which any of the sources has objects, ascending. `after`: rows may lie on this many days after an object. */
-export function heldDaysOf(sources: readonly SeriesRows[], after = 0): number[] {
+export function exportedDaysOf(sources: readonly SeriesRows[], after = 0): number[] {
   const days = sources.flatMap(({ files, range: { from = -Infinity, to = Infinity } }) =>
     files
       .flatMap((file) => eachDay(file.days).filter((day) => !file.missing.includes(day)))

@@ -20,7 +20,7 @@ import { listText, countText } from '../../model/units.js';
 import { progressPrinter } from '../../run/verb/items.js';
 import { seriesName } from '../../model/task.js';
 import type { SeriesStates } from '../../lake/catalogue/day-states.js';
-import { DAY_SECONDS } from '../../lake/catalogue/gap.js';
+import { DAY_SECONDS } from '../../model/units.js';
 import { readableStates } from '../../plan/select/held-series.js';
 import { gapText } from '../../lake/catalogue/gap-texts.js';
 

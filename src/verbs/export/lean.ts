@@ -5,7 +5,7 @@
 import { instantExpression } from '../../convert/columns.js';
 import { safeName } from '../../lake/safe-names.js';
 import { dayText } from '../../model/calendar.js';
-import { csvForm, heldDaysOf, onDay, rowOrder } from './export-file.js';
+import { csvForm, exportedDaysOf, onDay, rowOrder } from './export-file.js';
 import type { ExportProgram, ExportFile, Refused, SeriesRows } from './export-file.js';
 
 const RESOLUTIONS: Readonly<Record<string, string>> = {
@@ -61,7 +61,7 @@ function exportFilesOf(source: SeriesRows, exchange: string): ExportFile[] {
     const path = `${resolution}/${name}_${type}.zip`;
     return [fileOf(path, source, `stamp(${time}, '%Y%m%d %H:%M')`, `${name}.csv`)];
   }
-  return heldDaysOf([source]).map((day) => {
+  return exportedDaysOf([source]).map((day) => {
     const date = dayText(day).replaceAll('-', '');
     const member = `${date}_${name}_${resolution}_${type}.csv`;
     const sinceMidnight = `epoch_us(${time}) // 1000 % 86400000`;

@@ -11,7 +11,7 @@ import { filterHeldSeries, readVerbLake, selectGiven } from '../../plan/select/h
 import { isAll } from '../../plan/select/select-datasets.js';
 import { reasonOf } from '../../text/path-faults.js';
 import { absolutePath, shownPath } from '../../text/printable.js';
-import { heldDaysOf, lakeFilesOf } from './export-file.js';
+import { exportedDaysOf, lakeFilesOf } from './export-file.js';
 import type {
   ExportProgram,
   ProgramFlag,
@@ -148,7 +148,7 @@ function oneForEachPath(
   taken: Set<string>,
 ): readonly (ExportFile | Refused)[] {
   const all = candidates.flatMap((file) =>
-    'path' in file ? [{ ...file, days: heldDaysOf(file.sources) }] : [],
+    'path' in file ? [{ ...file, days: exportedDaysOf(file.sources) }] : [],
   );
   const chosen = new Map<string, (typeof all)[number]>();
   for (const file of all.toSorted((a, b) => b.days.length - a.days.length))

@@ -10,7 +10,7 @@ import { DAY_MS } from '../../model/units.js';
 import { safeName } from '../../lake/safe-names.js';
 import type { Series } from '../../model/task.js';
 import { isSettled } from '../../exchange/pairs.js';
-import { csvForm, heldDaysOf, onDay, rowOrder } from './export-file.js';
+import { csvForm, exportedDaysOf, onDay, rowOrder } from './export-file.js';
 import type { ExportProgram, ExportFile, SeriesRows } from './export-file.js';
 import { intervalsOf, type DatasetSpec } from '../../exchange/exchange-spec.js';
 
@@ -93,7 +93,7 @@ function eventFiles(source: SeriesRows): ExportFile[] {
   const type = series.dataset === 'bookTicker' ? 'quotes' : 'trades';
   const from = `${EVENTS[series.dataset] ?? ''} FROM r0 ORDER BY ${rowOrder(spec)}`;
   const time = `epoch_us(${instantExpression(spec)})`;
-  return heldDaysOf([source]).map((day) =>
+  return exportedDaysOf([source]).map((day) =>
     fileOf(type, series, { day, sources: [onDay(source, day)], time, from }),
   );
 }
@@ -107,7 +107,7 @@ function tickersOf(contract: readonly SeriesRows[], pair: readonly SeriesRows[])
   const own = shortest(contract.filter(({ series }) => Object.hasOwn(TICKERS, series.dataset)));
   const all = [...own, ...shortest(pair)];
   // The last metrics of a day are known at 00:00 of the next day, and so is its last candle.
-  return heldDaysOf(own, 1).map((day) => {
+  return exportedDaysOf(own, 1).map((day) => {
     const sources = all.map((source) => onDay(source, day, 1)).filter(({ files }) => files.length > 0);
     const values = sources.map(
       ({ series, spec }, at) => `SELECT ${TICKERS[series.dataset]?.(spec) ?? ''} FROM r${at}`,

@@ -1,4 +1,5 @@
 /** `cryptodl list markets|datasets|symbols|periods`: prints one item per line. */
+import { SERIES_AT_ONCE } from '../../plan/plan.js';
 import { listName, type ListName } from '../../plan/options/periods.js';
 import { forEachItem } from '../../run/verb/items.js';
 import { withSignals } from '../../run/verb/start-verb.js';
@@ -184,7 +185,6 @@ function listPeriods(request: VerbRequest<ListFlag>): ListItems<'periods'> {
 
 /** No limit in time. */
 const ALWAYS: Pick<Range, 'from' | 'to'> = { to: Number.MAX_SAFE_INTEGER };
-const SERIES_AT_ONCE = 16;
 
 /**
  * The selected symbols of the datasets, in key order. Rejects with usage errors if the archive lists no symbol of a removed dataset, or of all

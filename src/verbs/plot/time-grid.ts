@@ -1,5 +1,5 @@
 /** Divides a range of time into steps of a chart, and finds the labels of the time axis. Times are epoch milliseconds. */
-import { HOUR_MS, MINUTE_MS, DAY_MS } from '../../model/units.js';
+import { SECOND_MS, HOUR_MS, MINUTE_MS, DAY_MS } from '../../model/units.js';
 import { intervalMs } from '../../exchange/exchange-spec.js';
 
 /** Equal steps, or steps of calendar months. */
@@ -10,8 +10,6 @@ interface Step {
   readonly length: number;
   readonly text: string;
 }
-
-const SECOND_MS = 1000;
 
 const STEPS: readonly Step[] = [
   ...stepsOf('second', 'ms', SECOND_MS, [1, 2, 5, 10, 15, 30]),

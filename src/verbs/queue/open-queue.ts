@@ -9,6 +9,9 @@ import type { Options } from '../../plan/options/flags.js';
 import { printLines } from '../../text/printable.js';
 import { loadBullMq, type JobQueue } from './bullmq.js';
 
+/** The jobs that are read at once. */
+export const JOBS_PAGE = 1000;
+
 export type OpenQueue = Awaited<ReturnType<typeof openQueue>>;
 
 type QueueOptions = Options<'queue' | 'redis'>;

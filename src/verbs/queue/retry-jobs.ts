@@ -10,9 +10,7 @@ import type { JobQueue, QueuedJob } from './bullmq.js';
 import { addFetch } from './add-jobs.js';
 import { parseJob } from './job-data.js';
 import { jobErrorOf } from './end-attempt.js';
-import { withQueue, type OpenQueue } from './open-queue.js';
-
-const PAGE = 1000;
+import { JOBS_PAGE, withQueue, type OpenQueue } from './open-queue.js';
 
 /** Resolves with 0, also if no job has failed. With --dry-run, the jobs are counted only. */
 export async function retryJobs(
@@ -43,7 +41,7 @@ async function putBackOf(
   let putBack = 0;
   // Jobs that are put back leave the list, so the next page begins after those that stay.
   for (let kept = 0; ;) {
-    const jobs = await queue.getFailed(kept, kept + PAGE - 1);
+    const jobs = await queue.getFailed(kept, kept + JOBS_PAGE - 1);
     if (jobs.length === 0) return putBack;
     for (const job of jobs) {
       const { code } = jobErrorOf(job) ?? { code: 'unknown' };

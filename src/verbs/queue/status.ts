@@ -6,11 +6,10 @@ import type { OfflineCommand } from '../../run/verb/verb.js';
 import { shownRedis } from '../../http/redis/redis-errors.js';
 import type { JobQueue } from './bullmq.js';
 import { jobErrorOf } from './end-attempt.js';
-import { queueWords, withQueue, type OpenQueue } from './open-queue.js';
+import { JOBS_PAGE, queueWords, withQueue, type OpenQueue } from './open-queue.js';
 
 /** Failed jobs that are read for the counts by code, the newest first. */
 const MOST_FAILED = 10_000;
-const PAGE = 1000;
 /** Whole minutes of the shown rate. */
 const RATE_MINUTES = 10;
 
@@ -49,7 +48,7 @@ async function backlogOf(queue: JobQueue, nowMs: number) {
     queue.getWorkers().catch(() => []),
     queue.getMetrics('completed', 0, RATE_MINUTES - 1),
     queue.getJobs(['prioritized', 'waiting'], 0, 0, true),
-    queue.getActive(0, PAGE - 1),
+    queue.getActive(0, JOBS_PAGE - 1),
   ]);
   const { waiting = 0, prioritized = 0, delayed = 0, active = 0, failed = 0 } = counts;
   const minutes = donePerMinute(metrics, nowMs, RATE_MINUTES);
@@ -78,14 +77,14 @@ async function failures(queues: readonly JobQueue[]) {
   const failedBy: Record<string, number> = {};
   let counted = 0;
   for (const queue of queues)
-    for (let at = 0; at < MOST_FAILED; at += PAGE) {
-      const jobs = await queue.getFailed(at, at + PAGE - 1);
+    for (let at = 0; at < MOST_FAILED; at += JOBS_PAGE) {
+      const jobs = await queue.getFailed(at, at + JOBS_PAGE - 1);
       for (const job of jobs) {
         const code = jobErrorOf(job)?.code ?? 'unknown';
         failedBy[code] = (failedBy[code] ?? 0) + 1;
         counted += 1;
       }
-      if (jobs.length < PAGE) break;
+      if (jobs.length < JOBS_PAGE) break;
     }
   return { failedBy, counted };
 }

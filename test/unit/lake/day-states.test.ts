@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { klinesLine, SETTINGS } from '../../../scripts/synthetic-lake.js';
 import { statesOf } from '../../../src/lake/catalogue/day-states.js';
-import { DAY_SECONDS } from '../../../src/lake/catalogue/gap.js';
+import { DAY_SECONDS } from '../../../src/model/units.js';
 import type { SeriesRead, SeriesStates, StateTerms } from '../../../src/lake/catalogue/day-states.js';
 import { applyLine, emptyManifest } from '../../../src/lake/manifest.js';
 import type { ManifestLine } from '../../../src/model/manifest-line.js';

@@ -1,6 +1,6 @@
 /** The coverage of a lake in the page of `cryptodl report`. */
 import { describe, expect, it } from 'vitest';
-import { DAY_SECONDS } from '../../../src/lake/catalogue/gap.js';
+import { DAY_SECONDS } from '../../../src/model/units.js';
 import type { SeriesStates } from '../../../src/lake/catalogue/day-states.js';
 import type { Gap } from '../../../src/lake/catalogue/gap.js';
 import { coverageElements } from '../../../src/verbs/report/coverage-elements.js';
