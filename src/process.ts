@@ -1,4 +1,4 @@
-/** Makes an Io from this process. Only `bin/cryptodl.js` touches its streams, signals and exit code too, before it loads the program. */
+/** Makes an Io from this process. Beside this file, only `bin/cryptodl.js` touches its streams, signals and exit code. */
 import { fileURLToPath } from 'node:url';
 import { packageFile } from './files/package-file.js';
 import { systemClock } from './model/clock.js';

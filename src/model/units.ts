@@ -10,7 +10,7 @@ export const LATEST_DATE_MS = 8.64e15;
 
 export const DURATION_MS: Readonly<Record<string, number>> = {
   ms: 1,
-  s: 1000,
+  s: SECOND_MS,
   m: MINUTE_MS,
   h: HOUR_MS,
   d: DAY_MS,

@@ -191,7 +191,7 @@ export class SymbolLife {
     return nearest ?? day;
   }
 
-  /** The series by whose objects of other symbols their market goes on: daily ones that record trading for a coarse one; then others of the symbol. */
+  /** The series whose objects of other symbols show that the market goes on: for a coarse series, daily ones that record trading come first. */
   #shownBy(series: Series, cadence: Cadence, others: readonly Series[]): Shown {
     const trading = this.#days.isCoarse(series) ? this.#tradingOf(series)[0] : undefined;
     const own: Shown[number] = trading === undefined ? [series, cadence] : [trading, 'daily'];

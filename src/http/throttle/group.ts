@@ -128,7 +128,7 @@ export class EgressGroup {
     return this.#bans.filter(({ untilMs }) => untilMs > now);
   }
 
-  /** Tells what this program knows, as a sign of life, and may ask for permits. Rejects if Redis fails, or if all runs have left the group: it is lost. */
+  /** Tells what this program knows, as a sign of life, and may ask for permits. Rejects if Redis fails, and the group is then lost, or if all runs have left it. */
   async call(ask?: Pick<ToldWindow, 'key' | 'weight' | 'limit'>): Promise<GroupAnswer[4]> {
     const counters = [...this.#counters].flatMap((counter) => {
       const window = counter.tell();

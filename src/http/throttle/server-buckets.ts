@@ -1,4 +1,4 @@
-/** The buckets of the servers, which runs of one process share that have shared resources. */
+/** The buckets of the servers. Runs with the same `SharedResources` share them. */
 import { SECOND_MS } from '../../model/units.js';
 import type { Clock } from '../../model/clock.js';
 import { SharedResources } from '../../model/shared-resources.js';

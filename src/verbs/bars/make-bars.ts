@@ -143,7 +143,7 @@ function klineRows(rows: string, isText: boolean): string {
     FROM (${rows})`;
 }
 
-/** The bars of rows, one for each value of `key`. A candle without trades repeats an earlier price, and counts only if no candle has trades. */
+/** The bars of rows, one for each value of `key`. A candle without trades repeats an earlier price, and counts only if the bar has no trades. */
 export function barsOf(rows: string, key: string, isText: boolean): string {
   const most = (name: string, which: 'max' | 'min'): string =>
     traded(isText ? `arg_${which}(${name}, CAST(${name} AS ${VOLUME}))` : `${which}(${name})`);
